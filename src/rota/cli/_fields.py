@@ -1,0 +1,103 @@
+"""Flags from the fields of a plan: one list of settings, for YAML files and the command line alike."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import typer
+import yaml
+
+from rota.errors import RotaError
+from rota.methods import Plan
+from rota.settings import Settings
+
+Verb = Callable[..., None]
+
+
+def with_plan_flags(verb: Verb) -> Verb:
+    """Give `verb` a flag for every field of `Plan` that it does not declare itself.
+
+    The flags that were used arrive in its keyword argument `fields`, as plain values. They are checked with
+    the plan, where all mistakes are reported together, not one by one by the parser.
+    """
+    signature = inspect.signature(verb, eval_str=True)
+    own = [parameter for name, parameter in signature.parameters.items() if name != "fields"]
+    flags = {name: field for name, field in Plan.model_fields.items() if name not in signature.parameters}
+    flags = dict(sorted(flags.items(), key=lambda item: item[0] in Settings.model_fields))  # what before how
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=typer.Option(
+                None,
+                f"--{name.removesuffix('s') if name == 'options' else name}".replace("_", "-"),
+                help=f"{field.description} [dim]({_shown(field.default)})[/dim]",
+                metavar=_metavar(field.annotation),
+                rich_help_panel="The run",
+            ),
+            annotation=list[str] | None if name == "options" else str | None,
+        )
+        for name, field in flags.items()
+    ]
+
+    def wrapped(**values: Any) -> None:
+        used = {name: values.pop(name) for name in flags}
+        fields = {name: _parse(name, value) for name, value in used.items() if value is not None}
+        verb(**values, fields=fields)
+
+    wrapped.__name__, wrapped.__doc__ = verb.__name__, verb.__doc__
+    wrapped.__signature__ = signature.replace(parameters=[*own, *parameters])  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in [*own, *parameters]}
+    return wrapped
+
+
+def pairs(text: str, flag: str) -> dict[str, Any]:
+    """`left=2,right=1` as a mapping."""
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise RotaError(f"--{flag} expects name=value pairs such as left=2,right=1. Found '{part}'.")
+        found[name.strip()] = yaml.safe_load(value)
+    return found
+
+
+def _parse(name: str, value: str | list[str]) -> Any:
+    if name == "options":
+        # A value may itself be a mapping: --option weights=left:2,right:1
+        return {key: _option(text) for key, _, text in (item.partition("=") for item in value)}
+    assert isinstance(value, str)
+    if name == "tasks":
+        return [task.strip() for task in value.split(",") if task.strip()]
+    if name == "rows":
+        return pairs(value, name)
+    return None if value.lower() in ("none", "null") else value
+
+
+def _option(text: str) -> Any:
+    if ":" in text:
+        return pairs(text.replace(":", "="), "option")
+    return yaml.safe_load(text)
+
+
+def _metavar(annotation: Any) -> str:
+    origin = typing.get_origin(annotation)
+    if origin is typing.Literal:
+        return "|".join(map(str, typing.get_args(annotation)))
+    if origin in (types.UnionType, typing.Union):
+        return _metavar(typing.get_args(annotation)[0])
+    if origin is tuple:
+        return "A,B,…"
+    if origin is dict:
+        return "NAME=VALUE"
+    return {int: "N", float: "X"}.get(annotation, "NAME")
+
+
+def _shown(default: Any) -> str:
+    if isinstance(default, tuple):
+        return ",".join(default)
+    return "none" if default is None or default == {} else str(default)

@@ -1,0 +1,35 @@
+"""Tables for the terminal."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from rota.runlog import Run
+
+
+def score_table(run: Run) -> Table:
+    """How one run ended, task by task."""
+    best = run.summary["best"]
+    table = Table(title=f"{run.plan['method']}, seed {run.plan['seed']}: best at step {best['step']}", title_justify="left")
+    for column in ("task", "updates", "dev loss", "dev", "test"):
+        table.add_column(column, justify="left" if column == "task" else "right")
+    test = best["test"]["tasks"]
+    for task, dev in best["dev"]["tasks"].items():
+        auxiliary = run.info["tasks"][task]["auxiliary"]
+        table.add_row(
+            f"{task} (auxiliary)" if auxiliary else task,
+            str(run.summary["updates"].get(task, 0)),
+            number(dev["loss"], 3, scale=1),
+            number(dev["score"]),
+            number(test[task]["score"] if task in test else None),
+            style="dim" if auxiliary else "",
+        )
+    table.add_section()
+    averages = number(best["dev"]["loss"], 3, scale=1), number(best["dev"]["average"]), number(best["test"]["average"])
+    table.add_row("average", str(sum(run.summary["updates"].values())), *averages, style="bold")
+    return table
+
+
+def number(value: float | None, digits: int = 1, scale: float = 100) -> str:
+    """A score in percent, or a dash."""
+    return "–" if value is None else f"{scale * value:.{digits}f}"

@@ -1,0 +1,86 @@
+"""`rota train`: one run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from rich.console import Console
+
+from rota.cli._fields import pairs, with_plan_flags
+from rota.cli._tables import score_table
+from rota.errors import RotaError
+from rota.methods import Plan, make_plan
+from rota.runlog import Run
+
+
+@with_plan_flags
+def train(
+    file: Annotated[Path | None, typer.Argument(help="a YAML file with the fields below; flags win over it")] = None,
+    out: Annotated[Path | None, typer.Option(help="new folder for the run [dim](runs/METHOD-SEED)[/dim]")] = None,
+    resume: Annotated[Path | None, typer.Option(help="continue the run in this folder, with its own settings")] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="with --resume: continue from this checkpoint")] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="NAME=VALUE", help="of the tasks, for methods fixed, cycle and joint: left=2,right=1")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="no progress bar, no table")] = False,
+    *,
+    fields: dict[str, Any],
+) -> None:
+    """Train one model on several tasks.
+
+    rota train --tasks digits --method exp3s --steps 600
+    rota train plan.yaml --seed 1 --out runs/second
+    rota train --resume runs/second
+    """
+    if weights is not None:
+        fields["options"] = {**fields.get("options", {}), "weights": pairs(weights, "weights")}
+    if resume is not None:
+        plan, folder = _resumed(resume, file, out, fields)
+    elif checkpoint is not None:
+        raise RotaError("--checkpoint expects --resume FOLDER beside it. Found none.")
+    else:
+        plan = _planned(file, fields)
+        folder = out or Path("runs") / f"{plan.method}-{plan.seed}"
+    from rota.methods import run_plan  # late: it loads torch
+
+    done = resume is not None and Run(folder).finished
+    run = run_plan(plan, folder, resume=(checkpoint or True) if resume else False, progress=not quiet)
+    if not quiet and int(os.environ.get("RANK", 0)) == 0:
+        console = Console()
+        if done:
+            console.print(f"{folder} is finished already.", highlight=False)
+        console.print(score_table(run))
+        console.print(f"The run is in {folder}. See it with: rota report {folder}", highlight=False, soft_wrap=True)
+
+
+def _planned(file: Path | None, fields: dict[str, Any]) -> Plan:
+    content: dict[str, Any] = {}
+    if file is not None:
+        try:
+            content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+        except OSError as error:
+            raise RotaError(f"Expected a YAML file at {file}. Found none that can be read ({error.strerror}).") from error
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise RotaError(f"{file}: expected YAML. Found {' '.join(str(error).split())}.") from error
+        if not isinstance(content, dict):
+            raise RotaError(f"{file}: expected fields such as `steps: 600`. Found {type(content).__name__}.")
+    return make_plan({**content, **fields}, source=str(file) if file else "the flags")
+
+
+def _resumed(folder: Path, file: Path | None, out: Path | None, fields: dict[str, Any]) -> tuple[Plan, Path]:
+    given = [*(["FILE"] if file else []), *(["--out"] if out else [])]
+    run = Run(folder)
+    plan = make_plan(run.plan, source=str(folder))
+    if fields:
+        wished = make_plan({**run.plan, **fields}, source="the flags")
+        given += [f"--{name.replace('_', '-')}" for name in fields if getattr(wished, name) != getattr(plan, name)]
+    if given:
+        raise RotaError(
+            f"--resume expects the settings that the run was started with. Found {', '.join(given)}. "
+            f"Leave that out, or start a new run with --out."
+        )
+    return plan, folder

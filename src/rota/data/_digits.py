@@ -1,0 +1,76 @@
+"""`digits`: two handwritten digits on one picture, five tasks, no download."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rota.data._suite import Suite
+from rota.seeds import generator
+from rota.tasks import Classification, Pictures, Task, TensorRows
+
+SEED = 0  # of the data, not of a run: every run sees the same rows
+SIDE, SHIFT = 8, 4  # a digit has 8 x 8 pixels; the second one stands 4 further down and right
+SOURCES = {"train": 1000, "dev": 350, "test": 447}  # source images per split: no image is in two splits
+TRAIN_ROWS = {"left": 1200, "right": 400, "larger": 800, "parity": 300, "noise": 600}
+EVALUATION_ROWS = {"dev": 500, "test": 1000}
+
+
+def load_digits() -> Sequence[Task]:
+    """Two digits overlaid as in MultiMNIST (one top-left, one bottom-right), made from the 1,797 pictures
+    that scikit-learn brings along.
+
+    Tasks `left` and `right`: which digit stands there? Auxiliaries: `larger` (is left ≥ right?), `parity`
+    (is left odd?) and `noise` (labels drawn once at random: nothing to learn, something to avoid). Each
+    task has rows of its own and few of them, so that it matters what a model trains on.
+    """
+    from sklearn import datasets  # late: nobody else needs it
+
+    pictures, digits = datasets.load_digits(return_X_y=True)
+    pictures = (pictures / 16.0).astype(np.float32).reshape(-1, SIDE, SIDE)
+    order = generator(SEED, "digits", "split").permutation(len(digits))
+    ends = np.cumsum(list(SOURCES.values()))
+    sources = dict(zip(SOURCES, np.split(order, ends[:-1]), strict=True))
+    return [
+        Task(
+            name,
+            Classification(2 if name in ("larger", "parity") else 10),
+            {
+                split: _rows(name, split, EVALUATION_ROWS.get(split, TRAIN_ROWS[name]), *data)
+                for split, data in ((split, (chosen, pictures, digits)) for split, chosen in sources.items())
+            },
+            Pictures(SIDE + SHIFT),
+            auxiliary=name not in ("left", "right"),
+        )
+        for name in TRAIN_ROWS
+    ]
+
+
+def _rows(
+    task: str, split: str, count: int, sources: NDArray[np.int64], pictures: NDArray[np.float32], digits: NDArray[np.int64]
+) -> TensorRows:
+    rng = generator(SEED, "digits", task, split)
+    left, right = rng.choice(sources, (2, count))
+    canvas = np.zeros((count, SIDE + SHIFT, SIDE + SHIFT), dtype=np.float32)
+    canvas[:, :SIDE, :SIDE] = pictures[left]
+    corner = canvas[:, SHIFT:, SHIFT:]
+    np.maximum(corner, pictures[right], out=corner)
+    labels = {
+        "left": digits[left],
+        "right": digits[right],
+        "larger": (digits[left] >= digits[right]).astype(np.int64),
+        "parity": digits[left] % 2,
+        "noise": rng.integers(10, size=count),
+    }[task]
+    return TensorRows({"image": torch.from_numpy(canvas)[:, None]}, torch.from_numpy(labels))
+
+
+DIGITS = Suite(
+    "digits",
+    "two overlaid handwritten digits (from scikit-learn), two tasks and three auxiliaries",
+    tuple(TRAIN_ROWS),
+    load_digits,
+)

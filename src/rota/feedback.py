@@ -1,0 +1,43 @@
+"""What a policy says (`Choice`) and what it hears (`Feedback`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What came back about one task, in the unit that its policy asks for (gain, uncertainty, loss).
+
+    Args:
+        task: Name of the task.
+        value: The number.
+        probability: How likely the choice was that this value belongs to. None: nobody chose, the value
+            was measured (a survey, a joint step), so that it counts with weight 1.
+        step: Step of that choice; values may come late and out of order.
+        round: Round of that choice, where tasks are held for several steps (`Hold`).
+    """
+
+    task: str
+    value: float
+    probability: float | None = None
+    step: int | None = None
+    round: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Whose turn it is, and how likely that was.
+
+    >>> Choice("rte", probability=0.25, step=7).scored(0.5)
+    Feedback(task='rte', value=0.5, probability=0.25, step=7, round=None)
+    """
+
+    task: str
+    probability: float
+    step: int
+    round: int | None = None
+
+    def scored(self, value: float) -> Feedback:
+        """The feedback that says: this choice brought `value`."""
+        return Feedback(self.task, value, self.probability, self.step, self.round)

@@ -1,0 +1,23 @@
+"""A paper's name, and the composition of policy, stream and signal behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rota.methods._method import Given, Method
+from rota.methods._plan import Plan, make_plan
+from rota.methods._table import METHODS
+
+if TYPE_CHECKING:
+    from rota.methods._run import run_plan
+
+__all__ = ["METHODS", "Given", "Method", "Plan", "make_plan", "run_plan"]
+
+
+def __getattr__(name: str) -> Any:
+    """Naming a method needs no torch; running one does."""
+    if name == "run_plan":
+        from rota.methods._run import run_plan
+
+        return run_plan
+    raise AttributeError(f"module 'rota.methods' has no attribute '{name}'")

@@ -1,0 +1,77 @@
+"""A method: a paper's name for one composition of policy, stream and signal."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from rota.errors import RotaError
+from rota.methods._plan import describe
+from rota.policies import Policy
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a policy may know before the first step.
+
+    Args:
+        sizes: Training rows of each task, in the order of the tasks.
+        batches: Batches of each task in one pass over its rows.
+        steps: Length of the run.
+        seed: Of the run.
+    """
+
+    sizes: Mapping[str, int]
+    batches: Mapping[str, int]
+    steps: int
+    seed: int
+
+    @property
+    def tasks(self) -> list[str]:
+        return list(self.sizes)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row in the table of methods.
+
+    Args:
+        name: How the command line calls it.
+        summary: What it does, in one line.
+        make_policy: Makes its policy from what is given; its keyword arguments are the method's options.
+        source: Where it comes from.
+        signal: What its policy hears after each step, by the name in `rota.signals`.
+        stream: "task": one task per step; "joint": all tasks, weighted.
+        sized: Whether it needs the sizes of the data sets, which a simulation does not have.
+    """
+
+    name: str
+    summary: str
+    make_policy: Callable[..., Policy]
+    source: str = ""
+    signal: str | None = None
+    stream: Literal["task", "joint"] = "task"
+    sized: bool = False
+
+    def policy(self, given: Given, options: Mapping[str, Any]) -> Policy:
+        """Its policy, with these options; report every wrong one at once."""
+        model = self.options
+        try:
+            checked = model.model_validate(dict(options))
+        except ValidationError as error:
+            known = list(model.model_fields)
+            raise RotaError(f"Options of method '{self.name}': {describe(error, known)}") from error
+        return self.make_policy(given, **{name: getattr(checked, name) for name in model.model_fields})
+
+    @property
+    def options(self) -> type[BaseModel]:
+        """Its options with their types and defaults."""
+        parameters = list(inspect.signature(self.make_policy, eval_str=True).parameters.values())[1:]
+        fields: dict[str, Any] = {
+            p.name: (p.annotation, ... if p.default is inspect.Parameter.empty else p.default) for p in parameters
+        }
+        return create_model(f"{self.name}_options", __config__=ConfigDict(extra="forbid"), **fields)

@@ -1,0 +1,10 @@
+"""What is trained: encoders, heads, and the two together."""
+
+from rota.models._conv import SmallConv
+from rota.models._default import encoder_for
+from rota.models._features import Features
+from rota.models._heads import Head
+from rota.models._multitask import MultiTaskModel
+from rota.models._text import TinyText
+
+__all__ = ["Features", "Head", "MultiTaskModel", "SmallConv", "TinyText", "encoder_for"]

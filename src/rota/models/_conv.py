@@ -1,0 +1,34 @@
+"""A small convolutional encoder for pictures."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from rota.models._features import Features
+
+
+class SmallConv(nn.Module):
+    """Two convolutions with stride and a linear layer: enough for pictures of a dozen pixels.
+
+    Args:
+        side: Height and width of the pictures.
+        width: Numbers per picture that the heads see.
+        dropout: On those numbers.
+    """
+
+    def __init__(self, side: int, width: int = 64, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.width = width
+        self.layers = nn.Sequential(
+            nn.Conv2d(1, 16, 3, stride=2, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(16, 32, 3, stride=2, padding=1),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(32 * ((side + 3) // 4) ** 2, width),
+            nn.ReLU(),
+            nn.Dropout(dropout),
+        )
+
+    def forward(self, inputs: dict[str, Tensor]) -> Features:
+        return Features(rows=self.layers(inputs["image"]))

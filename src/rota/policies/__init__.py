@@ -1,0 +1,22 @@
+"""Which task next? Every policy is a distribution over tasks that changes with feedback."""
+
+from rota.policies._base import Policy
+from rota.policies._cycle import Cycle
+from rota.policies._exp3s import Exp3S
+from rota.policies._fixed import Fixed, proportional, uniform
+from rota.policies._tempered import Tempered
+from rota.policies._union import Union
+from rota.policies._wrappers import Hold, WithFloor
+
+__all__ = [
+    "Cycle",
+    "Exp3S",
+    "Fixed",
+    "Hold",
+    "Policy",
+    "Tempered",
+    "Union",
+    "WithFloor",
+    "proportional",
+    "uniform",
+]

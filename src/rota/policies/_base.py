@@ -1,0 +1,175 @@
+"""The narrow door: everything that decides which task is next is a `Policy`."""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol, final, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rota.errors import RotaError, unknown_name
+from rota.feedback import Choice, Feedback
+
+Floats = NDArray[np.float64]
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """Anything that can write its memory as plain JSON and read it back."""
+
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+class Policy(ABC):
+    """A distribution over tasks that changes with feedback.
+
+    Reading (`probabilities`) is pure; exactly two verbs change a policy: `choose` (what it drew) and
+    `observe` (what came back). The loop is yours:
+
+    >>> import numpy as np, rota
+    >>> rng, steps = np.random.default_rng(0), 100
+    >>> def train_one_step(task): return {"rte": 0.1, "mrpc": 0.2, "sst2": 0.3}[task]
+    >>> policy = rota.Exp3S(["rte", "mrpc", "sst2"])
+    >>> for step in range(steps):
+    ...     choice = policy.choose(step, rng)
+    ...     gain = train_one_step(choice.task)            # your loop, your model
+    ...     policy.observe(choice.scored(gain))
+
+    To write one, answer `probabilities`. If it learns, write `learn`; if it remembers its own draws, write
+    `took`; name what it remembers in `state`. `rota.testing.check_policy` then says whether it keeps the
+    promises that the rest of the house relies on.
+    """
+
+    state: ClassVar[tuple[str, ...]] = ()
+    """Names of the attributes that are the memory. Arrays hold one number per task."""
+
+    mixable: ClassVar[bool] = True
+    """Whether it keeps its promise when mixed with another distribution (`WithFloor`)."""
+
+    ordered: bool = False
+    """Whether it depends on the order of its tasks by definition."""
+
+    def __init__(self, tasks: Sequence[str]) -> None:
+        self.tasks = tuple(tasks)
+        self._index = {task: k for k, task in enumerate(self.tasks)}
+        if isinstance(tasks, str) or not self.tasks:
+            raise RotaError(f"{type(self).__name__} expects a list of at least one task name. Found {tasks!r}.")
+        if len(self._index) < len(self.tasks):
+            twice = sorted({task for task in self.tasks if self.tasks.count(task) > 1})
+            raise RotaError(f"{type(self).__name__} expects each task once. Found twice: {', '.join(twice)}.")
+
+    @abstractmethod
+    def probabilities(self, step: int) -> Floats:
+        """How likely each task is at `step`, in the order of `tasks`. Pure: no randomness, no memory."""
+
+    def took(self, k: int, step: int) -> None:  # noqa: B027 - optional on purpose
+        """Remember that task number `k` was drawn at `step`."""
+
+    def learn(self, k: int, feedback: Feedback) -> None:  # noqa: B027 - optional on purpose
+        """Remember what came back about task number `k`."""
+
+    @property
+    def counts_draws(self) -> bool:
+        """Whether it remembers its own draws, so that only a stream that draws can serve it."""
+        return type(self).took is not Policy.took
+
+    @final
+    def choose(self, step: int, rng: np.random.Generator) -> Choice:
+        """Draw the task of `step`."""
+        probabilities = self.probabilities(step)
+        # Inverse of the cumulative sum; `right` steps over tasks of probability zero.
+        cumulative = probabilities.cumsum()
+        k = int(cumulative.searchsorted(rng.random() * cumulative[-1], side="right"))
+        if k == len(self.tasks):
+            raise RotaError(f"{type(self).__name__} expects probabilities that are numbers. Found {probabilities}.")
+        choice = self._choice(k, float(probabilities[k]), step)
+        self.took(k, step)
+        return choice
+
+    @final
+    def observe(self, feedback: Feedback) -> None:
+        """Hear what came back about one task."""
+        k = self._index.get(feedback.task)
+        if k is None:
+            raise unknown_name("task", feedback.task, self.tasks)
+        if not math.isfinite(feedback.value):
+            raise RotaError(
+                f"A policy expects finite feedback. Found {feedback.value} for task '{feedback.task}' at step "
+                f"{feedback.step}. Leave the value out, or find out why it is not a number."
+            )
+        probability = feedback.probability
+        if probability is not None and not 0.0 < probability <= 1.0:
+            raise RotaError(
+                f"Feedback expects a probability in (0, 1], or None for a survey. Found {probability} for task "
+                f"'{feedback.task}'. Make it with `choice.scored(value)`."
+            )
+        self.learn(k, feedback)
+
+    def _choice(self, k: int, probability: float, step: int) -> Choice:
+        return Choice(self.tasks[k], probability, step)
+
+    @final
+    def state_dict(self) -> dict[str, Any]:
+        """The memory as plain JSON: per-task arrays by task name, generators and wrapped policies nested."""
+        memory = {name: self._pack(getattr(self, name)) for name in self.state}
+        return {"policy": type(self).__name__, "tasks": list(self.tasks), "memory": memory}
+
+    @final
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Become the policy whose `state_dict` this is; refuse another policy or another set of tasks."""
+        name = type(self).__name__
+        if state.get("policy") != name:
+            raise RotaError(f"{name} expects the state of {name}. Found the state of {state.get('policy')}.")
+        if set(state["tasks"]) != set(self.tasks):
+            raise RotaError(
+                f"{name} expects the state of a policy over {', '.join(sorted(self.tasks))}. "
+                f"Found {', '.join(sorted(state['tasks']))}."
+            )
+        missing = set(self.state) ^ set(state["memory"])
+        if missing:
+            raise RotaError(f"{name} expects the memory {', '.join(self.state)}. Missing or unknown: {missing}.")
+        for attribute, value in state["memory"].items():
+            setattr(self, attribute, self._unpack(getattr(self, attribute), value))
+
+    def _pack(self, value: Any) -> Any:
+        match value:
+            case np.ndarray():
+                return dict(zip(self.tasks, value.tolist(), strict=True))
+            case np.random.Generator():
+                return value.bit_generator.state
+            case Stateful():
+                return value.state_dict()
+            case _:
+                return copy.deepcopy(value)  # a saved state does not change when the policy goes on
+
+    def _unpack(self, current: Any, value: Any) -> Any:
+        match current:
+            case np.ndarray():
+                return np.array([value[task] for task in self.tasks], dtype=current.dtype)
+            case np.random.Generator():
+                current.bit_generator.state = value
+                return current
+            case Stateful():
+                current.load_state_dict(value)
+                return current
+            case _:
+                return copy.deepcopy(value)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self.tasks)})"
+
+
+def positive_weights(owner: str, weights: dict[str, float], what: str = "weights") -> Floats:
+    """The values of `weights` as an array; refuse negative, non-finite and all-zero ones."""
+    values = np.array([float(value) for value in weights.values()], dtype=np.float64)
+    bad = [f"{task}={value:g}" for task, value in weights.items() if not (math.isfinite(value) and value >= 0)]
+    if bad:
+        raise RotaError(f"{owner} expects {what} of zero or more. Found {', '.join(bad)}.")
+    if len(values) and not values.sum() > 0:
+        raise RotaError(f"{owner} expects at least one task with {what} above zero. Found all zero.")
+    return values

@@ -1,0 +1,43 @@
+"""Tasks by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from rota.errors import RotaError
+from rota.policies._base import Floats, Policy, positive_weights
+
+
+class Cycle(Policy):
+    """Blocks of η₁ batches of the first task, then η₂ of the second, and so on, for ever: the mixing ratio
+    of AutoSeM (Guo, Pasunuru & Bansal 2019), section 3.2.
+
+    A pure function of the step: it has nothing to remember.
+
+    Args:
+        ratio: Batches of each task per cycle, whole numbers; zero leaves a task out. The order counts.
+
+    >>> policy, rng = Cycle({"a": 1, "b": 2}), np.random.default_rng(0)
+    >>> [policy.choose(step, rng).task for step in range(6)]
+    ['a', 'b', 'b', 'a', 'b', 'b']
+    """
+
+    mixable: ClassVar = False  # the exact ratio is its whole promise
+    ordered = True
+
+    def __init__(self, ratio: Mapping[str, int]) -> None:
+        super().__init__(list(ratio))
+        positive_weights("Cycle", dict(ratio), "a ratio")
+        broken = [f"{task}={count:g}" for task, count in ratio.items() if count != int(count)]
+        if broken:
+            raise RotaError(f"Cycle expects whole numbers of batches. Found {', '.join(broken)}.")
+        self._ends = np.cumsum([int(count) for count in ratio.values()])
+
+    def probabilities(self, step: int) -> Floats:
+        k = int(self._ends.searchsorted(step % int(self._ends[-1]), side="right"))
+        turn = np.zeros(len(self.tasks))
+        turn[k] = 1.0
+        return turn

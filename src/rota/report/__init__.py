@@ -1,0 +1,2 @@
+def write_report(runs, page):
+    page.write_text("stub")

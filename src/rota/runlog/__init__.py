@@ -1,0 +1,19 @@
+"""What happened in a run: write it, read it, count what it cost."""
+
+from rota.runlog._ledger import Ledger
+from rota.runlog._reader import Run, find_runs, read_lines
+from rota.runlog._schema import LOG, RUN, SCHEMA, SUMMARY
+from rota.runlog._writer import LogWriter, write_json
+
+__all__ = [
+    "LOG",
+    "RUN",
+    "SCHEMA",
+    "SUMMARY",
+    "Ledger",
+    "LogWriter",
+    "Run",
+    "find_runs",
+    "read_lines",
+    "write_json",
+]

@@ -1,0 +1,95 @@
+"""Read one run, or find many."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rota.errors import RotaError
+from rota.runlog._schema import LOG, RUN, SCHEMA, SUMMARY
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a log. A torn last line (the process died while writing) is left out."""
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, start=1):
+            try:
+                line = json.loads(raw)
+            except ValueError as error:
+                if not raw.endswith(b"\n"):
+                    return
+                raise RotaError(f"{path}, line {number}: expected a JSON object. Found {raw[:40]!r}.") from error
+            yield line
+
+
+class Run:
+    """A run folder, read when asked.
+
+    Args:
+        folder: The folder that holds `run.json`.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / RUN).is_file():
+            raise RotaError(f"Expected a run folder (with {RUN}) at {self.folder}. Found none.")
+
+    @cached_property
+    def info(self) -> dict[str, Any]:
+        """What was asked for."""
+        info = _read_json(self.folder / RUN)
+        if info.get("schema") != SCHEMA:
+            raise RotaError(
+                f"{self.folder / RUN}: expected schema {SCHEMA}. Found {info.get('schema')}. "
+                f"Read it with the version of rota that wrote it."
+            )
+        return info
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        plan: dict[str, Any] = self.info["plan"]
+        return plan
+
+    @property
+    def finished(self) -> bool:
+        return (self.folder / SUMMARY).is_file()
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """How it ended."""
+        if not self.finished:
+            raise RotaError(f"{self.folder} is not finished. Continue it with `rota train --resume {self.folder}`.")
+        return _read_json(self.folder / SUMMARY)
+
+    def lines(self, *kinds: str) -> list[dict[str, Any]]:
+        """The lines of the log of these kinds; of all kinds if none is named."""
+        path = self.folder / LOG
+        if not path.is_file():
+            return []
+        return [line for line in read_lines(path) if not kinds or line["kind"] in kinds]
+
+
+def find_runs(places: Iterable[Path | str]) -> list[Run]:
+    """All run folders at or below these places, in the order of their paths. Inner runs (of a method that
+    trains several times) belong to their outer run and are left out."""
+    found: list[Run] = []
+    for place in map(Path, places):
+        if not place.exists():
+            raise RotaError(f"Expected a folder with runs at {place}. Found nothing there.")
+        folders = sorted(path.parent for path in place.rglob(RUN))
+        outer = [folder for folder in folders if not any(other in folder.parents for other in folders)]
+        if not outer:
+            raise RotaError(f"Expected at least one run folder (with {RUN}) in {place}. Found none.")
+        found += [Run(folder) for folder in outer]
+    return found
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RotaError(f"{path}: expected JSON. Found something else ({error}).") from error
+    return content

@@ -1,0 +1,20 @@
+"""What a run folder holds.
+
+    run.json        what was asked for: schema version, run id, plan, tasks, versions
+    log.jsonl       what happened: one JSON object per line, each with a `kind` and a `step`
+    summary.json    how it ended: scores, cost, time (absent while the run is not finished)
+
+`log.jsonl` holds no times and no machine names, so that two equal runs have equal bytes.
+
+Kinds of lines:
+    step    task, probability (null: nobody was chosen), round, loss, value (the signal), ids, n
+            (joint steps have `tasks`: {task: {weight, loss, n, ids}} instead of task, loss, ids)
+    eval    split, average, tasks: {task: {loss, score, metrics, n}}, mixture: {task: probability}
+    skip    a step whose loss was not a number and was left out: task, ids
+Later kinds (survey, round, trial) are added beside these; readers ignore kinds that they do not know.
+"""
+
+from __future__ import annotations
+
+SCHEMA = 1
+RUN, LOG, SUMMARY = "run.json", "log.jsonl", "summary.json"

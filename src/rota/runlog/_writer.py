@@ -1,0 +1,87 @@
+"""Write one run: JSON files that appear whole or not at all, and a log that grows by lines."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rota.errors import RotaError
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write `content` so that a reader sees the old file or the new one, never half of one."""
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            json.dump(content, file, indent=2, ensure_ascii=False, allow_nan=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+class LogWriter:
+    """Appends JSON lines, buffered: lines wait in memory until somebody calls `flush`.
+
+    A flush that fails half-way (a full disk) leaves the file as it was and the lines in memory, so that
+    nothing is lost when somebody makes room and calls it again.
+
+    Args:
+        path: The log. Created if absent, else continued.
+        offset: Cut the log back to so many bytes first: the state of a checkpoint.
+    """
+
+    def __init__(self, path: Path, offset: int | None = None) -> None:
+        self._lines: list[str] = []
+        self._size = path.stat().st_size if path.exists() else 0
+        if offset is not None:
+            if offset > self._size:
+                raise RotaError(
+                    f"{path} expects at least {offset} bytes, as its checkpoint says. Found {self._size}: the log "
+                    f"was cut or replaced. Resume from an earlier checkpoint."
+                )
+            self._size = offset
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        os.ftruncate(self._file, self._size)
+
+    @property
+    def waiting(self) -> int:
+        """Lines in memory."""
+        return len(self._lines)
+
+    def write(self, line: Mapping[str, Any]) -> None:
+        """Append one line, in memory."""
+        self._lines.append(json.dumps(line, separators=(",", ":"), allow_nan=False))
+
+    def flush(self) -> int:
+        """Write what waits in memory and return the size of the log in bytes."""
+        if self._lines:
+            data = ("\n".join(self._lines) + "\n").encode()
+            try:
+                done = 0
+                while done < len(data):
+                    done += os.pwrite(self._file, data[done:], self._size + done)
+            except OSError:
+                os.ftruncate(self._file, self._size)
+                raise
+            self._size += len(data)
+            self._lines.clear()
+        return self._size
+
+    def sync(self) -> int:
+        """Flush, and wait until the log is on the disk."""
+        size = self.flush()
+        os.fsync(self._file)
+        return size
+
+    def close(self) -> None:
+        try:
+            self.flush()
+        finally:
+            os.close(self._file)

@@ -1,0 +1,80 @@
+"""Let a policy play a bandit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rota.errors import RotaError
+from rota.policies import Policy
+from rota.simulation._bandit import MTLBandit, Pull
+
+Signal = Callable[[Pull], float]
+
+
+def log_gain(pull: Pull) -> float:
+    """How much the log-loss fell, with the score taken for the probability of the right answer."""
+    return math.log(max(pull.after, 1e-3)) - math.log(max(pull.before, 1e-3))
+
+
+def score_gain(pull: Pull) -> float:
+    """How much the score rose."""
+    return pull.after - pull.before
+
+
+@dataclass(frozen=True)
+class Play:
+    """One run, step by step.
+
+    Args:
+        tasks: Number of the task that was pulled.
+        probabilities: How likely that was.
+        values: What the policy heard.
+        mean_scores: Mean score over all arms after the step.
+    """
+
+    tasks: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+    values: NDArray[np.float64]
+    mean_scores: NDArray[np.float64]
+
+    @property
+    def final(self) -> float:
+        """Mean score at the end: what the paper compares."""
+        return float(self.mean_scores[-1])
+
+
+def play(bandit: MTLBandit, policy: Policy, seed: int = 0, signal: Signal = log_gain) -> Play:
+    """A whole run of `policy` on `bandit`, which is reset first.
+
+    Args:
+        bandit: The environment.
+        policy: Over the bandit's tasks.
+        seed: Of the draws.
+        signal: What the policy hears after a pull.
+
+    >>> from rota.policies import uniform
+    >>> bandit = MTLBandit(arms=3, steps=200, seed=0)
+    >>> play(bandit, bandit.oracle).final > play(bandit, uniform(bandit.tasks)).final
+    True
+    """
+    if set(policy.tasks) != set(bandit.tasks):
+        raise RotaError(f"play expects a policy over {', '.join(bandit.tasks)}. Found {', '.join(policy.tasks)}.")
+    rng = np.random.default_rng(seed)
+    number = {task: k for k, task in enumerate(bandit.tasks)}
+    steps = bandit.steps
+    tasks = np.zeros(steps, dtype=np.int64)
+    probabilities, values, means = np.zeros(steps), np.zeros(steps), np.zeros(steps)
+    bandit.reset()
+    for step in range(steps):
+        choice = policy.choose(step, rng)
+        k = number[choice.task]
+        value = signal(bandit.pull(k))
+        policy.observe(choice.scored(value))
+        tasks[step], probabilities[step], values[step] = k, choice.probability, value
+        means[step] = bandit.scores.mean()
+    return Play(tasks, probabilities, values, means)

@@ -1,0 +1,80 @@
+"""Fetch the batches of one task, at once or ahead of time in other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from rota.streams._queue import Queue
+from rota.tasks import Batch, Ids, Rows
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Which part of every batch this process works on."""
+
+    rank: int = 0
+    world: int = 1
+
+    def of(self, ids: Ids) -> tuple[Ids, int]:
+        """This process's rows, and how many of them count.
+
+        A batch with fewer rows than processes leaves somebody without a row; that process computes the
+        first row of the batch, which then counts nothing. Padding stays inside the task.
+        """
+        own = np.array_split(ids, self.world)[self.rank]
+        return (own, len(own)) if len(own) else (ids[:1], 0)
+
+
+class Loader:
+    """The batches of one task, in the order of its queue.
+
+    With workers, batches are fetched ahead; the queue still counts only what was handed out.
+    """
+
+    def __init__(self, rows: Rows, queue: Queue, shard: Shard, workers: int) -> None:
+        self._rows, self._queue, self._shard, self._workers = rows, queue, shard, workers
+        self._ahead: Iterator[Batch] | None = None
+
+    def next(self) -> tuple[Ids, Batch, int]:
+        """The row numbers of the whole batch, this process's part of it, and how many of those rows count."""
+        if self._workers and self._ahead is None:
+            self._ahead = iter(self._start_workers())
+        ids = self._queue.next()
+        own, counted = self._shard.of(ids)
+        batch = next(self._ahead) if self._ahead is not None else self._rows.batch(own)
+        return ids, batch, counted
+
+    def _start_workers(self) -> DataLoader[Batch]:
+        return DataLoader(
+            _Fetch(self._rows),
+            batch_size=None,  # the sampler already yields whole batches
+            sampler=_Upcoming(self._queue, self._shard),
+            num_workers=self._workers,
+            collate_fn=_as_it_is,
+            generator=torch.Generator(),  # its own: starting workers must not touch the dropout's generator
+        )
+
+
+class _Fetch(Dataset[Batch]):
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def __getitem__(self, ids: Ids) -> Batch:  # type: ignore[override]
+        return self._rows.batch(ids)
+
+
+class _Upcoming(Sampler[Ids]):
+    def __init__(self, queue: Queue, shard: Shard) -> None:
+        self._queue, self._shard = queue, shard
+
+    def __iter__(self) -> Iterator[Ids]:
+        return (self._shard.of(ids)[0] for ids in self._queue.upcoming())
+
+
+def _as_it_is(batch: Batch) -> Batch:
+    return batch

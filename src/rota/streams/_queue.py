@@ -1,0 +1,50 @@
+"""One task's rows in random order, without replacement, again and again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from rota.seeds import generator
+from rota.tasks import Ids
+
+
+class Queue:
+    """Batches of row numbers: each pass is a permutation of all rows, cut into batches; the last batch of a
+    pass may be smaller, and none straddles two passes.
+
+    A pass depends on (seed, task, number of the pass) alone, so the whole memory is one counter.
+
+    >>> queue = Queue("rte", rows=5, batch_size=2, seed=0)
+    >>> sorted(int(i) for _ in range(queue.batches) for i in queue.next())
+    [0, 1, 2, 3, 4]
+    """
+
+    def __init__(self, task: str, rows: int, batch_size: int, seed: int) -> None:
+        self._task, self._rows, self._batch_size, self._seed = task, rows, batch_size, seed
+        self.batches = math.ceil(rows / batch_size)
+        self.consumed = 0
+        self._pass: tuple[int, Ids] = (-1, np.empty(0, dtype=np.int64))
+
+    def at(self, number: int) -> Ids:
+        """Batch `number`, counted from the very first."""
+        turn, position = divmod(number, self.batches)
+        if self._pass[0] != turn:
+            self._pass = turn, generator(self._seed, "order", self._task, turn).permutation(self._rows)
+        start = position * self._batch_size
+        return self._pass[1][start : start + self._batch_size]
+
+    def next(self) -> Ids:
+        """The next batch; it counts as consumed."""
+        ids = self.at(self.consumed)
+        self.consumed += 1
+        return ids
+
+    def upcoming(self) -> Iterator[Ids]:
+        """The batches that come after the consumed ones, without consuming them."""
+        ahead = Queue(self._task, self._rows, self._batch_size, self._seed)
+        ahead.consumed = self.consumed
+        while True:
+            yield ahead.next()

@@ -1,0 +1,136 @@
+"""Turn a policy into batches."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rota.errors import RotaError
+from rota.feedback import Choice
+from rota.policies import Policy
+from rota.seeds import generator
+from rota.streams._loader import Loader, Shard
+from rota.streams._queue import Queue
+from rota.tasks import Batch, Ids, Task
+
+
+@dataclass(frozen=True)
+class Part:
+    """One task's share of a step.
+
+    Args:
+        task: The task.
+        ids: Row numbers of the whole batch, over all processes.
+        batch: This process's rows.
+        counted: How many of this process's rows count (the others are padding).
+        weight: Share of this task in the loss of the step.
+    """
+
+    task: str
+    ids: Ids
+    batch: Batch
+    counted: int
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What is trained on in one step; `choice` is None where nobody was chosen."""
+
+    step: int
+    parts: tuple[Part, ...]
+    choice: Choice | None = None
+
+
+def batches_per_pass(sizes: Mapping[str, int], batch_size: int) -> dict[str, int]:
+    """Batches that each task has in one pass over its rows.
+
+    >>> batches_per_pass({"rte": 65, "mrpc": 64}, batch_size=32)
+    {'rte': 3, 'mrpc': 2}
+    """
+    return {task: math.ceil(size / batch_size) for task, size in sizes.items()}
+
+
+class Stream(ABC):
+    """Batches of several tasks, as a policy wants them.
+
+    Args:
+        tasks: Where the rows come from.
+        policy: Over the same tasks.
+        batch_size: Rows per step, over all processes.
+        seed: Of the draws and of the order of the rows.
+        shard: Which part of each batch this process works on.
+        workers: Processes per task that fetch batches ahead; 0 fetches in the training process.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        policy: Policy,
+        batch_size: int,
+        seed: int = 0,
+        shard: Shard = Shard(),  # noqa: B008 - immutable
+        workers: int = 0,
+    ) -> None:
+        names = [task.name for task in tasks]
+        if set(names) != set(policy.tasks):
+            raise RotaError(
+                f"A stream expects a policy over its own tasks {', '.join(sorted(names))}. "
+                f"Found one over {', '.join(sorted(policy.tasks))}."
+            )
+        self.policy = policy
+        self._rng = generator(seed, "choice")
+        self._queues = {task.name: Queue(task.name, task.size(), batch_size, seed) for task in tasks}
+        self._loaders = {
+            task.name: Loader(task.splits["train"], self._queues[task.name], shard, workers) for task in tasks
+        }
+
+    @abstractmethod
+    def next(self, step: int) -> Turn:
+        """What to train on at `step`."""
+
+    def _part(self, task: str, weight: float = 1.0) -> Part:
+        ids, batch, counted = self._loaders[task].next()
+        return Part(task, ids, batch, counted, weight)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Counters and a generator, whatever the number of steps taken. The policy keeps its own state."""
+        consumed = {task: queue.consumed for task, queue in self._queues.items()}
+        return {"rng": self._rng.bit_generator.state, "consumed": consumed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from there; call it before the first `next`."""
+        self._rng.bit_generator.state = state["rng"]
+        for task, consumed in state["consumed"].items():
+            self._queues[task].consumed = consumed
+
+
+class TaskStream(Stream):
+    """One batch of one task per step, drawn by the policy."""
+
+    def next(self, step: int) -> Turn:
+        choice = self.policy.choose(step, self._rng)
+        return Turn(step, (self._part(choice.task),), choice)
+
+
+class JointStream(Stream):
+    """A batch of every task per step; the policy's mixture is the weight of their losses.
+
+    A task of weight zero is left out of the step. Policies that count their own draws (`Union`, `Hold`) are
+    refused: here nothing is drawn.
+    """
+
+    def __init__(self, tasks: Sequence[Task], policy: Policy, *args: Any, **kwargs: Any) -> None:
+        if policy.counts_draws:
+            raise RotaError(
+                f"JointStream expects a policy that does not count its own draws. Found {type(policy).__name__}. "
+                f"Use it with TaskStream, or give a mixture (Fixed, Tempered, Exp3S)."
+            )
+        super().__init__(tasks, policy, *args, **kwargs)
+
+    def next(self, step: int) -> Turn:
+        weights = zip(self.policy.tasks, self.policy.probabilities(step).tolist(), strict=True)
+        return Turn(step, tuple(self._part(task, weight) for task, weight in weights if weight > 0))

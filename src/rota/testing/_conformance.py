@@ -1,0 +1,275 @@
+"""The promises that every policy keeps, as checks that anybody can run on their own policy."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rota.errors import RotaError
+from rota.feedback import Choice, Feedback
+from rota.policies import Policy
+
+Maker = Callable[..., Policy]
+Make = Callable[[Sequence[str]], Policy]
+
+VALUES = (0.0, 0.3, -0.2, 1.0, 1e6, -1e6, 1e-9, 0.5)
+"""What the checks feed back: ordinary values, nothing, and absurd ones."""
+
+
+def check_policy(make_policy: Maker, tasks: Sequence[str] = ("d", "b", "a", "c"), updates: int = 10_000) -> None:
+    """Run the conformance suite; raise one AssertionError that lists every promise that is broken.
+
+    Args:
+        make_policy: Makes a fresh policy from a list of task names. (A function without arguments works, too;
+            then the order of the tasks cannot be changed and that check is left out.)
+        tasks: The names to make it with.
+        updates: How many updates it must survive; a million for a thorough check.
+
+    >>> import rota
+    >>> check_policy(lambda tasks: rota.Exp3S(tasks, eta=0.1), updates=1000)
+    """
+    if inspect.signature(make_policy).parameters:
+        make: Make = make_policy
+        checks = [*_CHECKS, _order_of_tasks_does_not_matter]
+    else:
+        checks = _CHECKS
+
+        def make(_: Sequence[str]) -> Policy:
+            return make_policy()
+
+        tasks = make_policy().tasks
+
+    broken = []
+    for check in [*checks, _survives(updates)]:
+        try:
+            check(make, tasks)
+        except Exception as error:
+            said = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+            broken.append(f"{check.__name__.strip('_').replace('_', ' ')}: {said}")
+    if broken:
+        name = type(make(tasks)).__name__
+        raise AssertionError(f"{name} breaks {len(broken)} promise(s):\n  " + "\n  ".join(broken))
+
+
+def _is_a_distribution(make: Make, tasks: Sequence[str]) -> None:
+    policy = make(tasks)
+    assert policy.tasks == tuple(tasks) or set(policy.tasks) == set(tasks), f"tasks are {policy.tasks}"
+    for step in range(60):
+        _assert_distribution(policy, step)
+        _advance(policy, step, np.random.default_rng(step))
+    for step in (10**3, 10**6, 10**9):
+        _assert_distribution(policy, step)
+
+
+def _reading_is_pure(make: Make, tasks: Sequence[str]) -> None:
+    policy = make(tasks)
+    for step in range(20):
+        before, world = _memory(policy), np.random.get_state()[1].tolist()  # type: ignore[index]
+        first = policy.probabilities(step)
+        copy = np.array(first)
+        assert np.array_equal(copy, policy.probabilities(step)), f"two readings of step {step} differ"
+        policy.probabilities(step + 1000)
+        assert np.array_equal(copy, policy.probabilities(step)), f"reading another step changed step {step}"
+        assert _memory(policy) == before, "reading changed the memory"
+        assert np.random.get_state()[1].tolist() == world, "reading drew from the global generator"  # type: ignore[index]
+        if first.flags.writeable:
+            first[:] = -1.0
+            assert np.array_equal(copy, policy.probabilities(step)), "it hands out its own memory to write in"
+        _advance(policy, step, np.random.default_rng(step))
+
+
+def _a_choice_carries_its_probability(make: Make, tasks: Sequence[str]) -> None:
+    policy, rng = make(tasks), np.random.default_rng(0)
+    rounds: dict[int, tuple[str, float]] = {}
+    for step in range(60):
+        probabilities = dict(zip(policy.tasks, policy.probabilities(step).tolist(), strict=True))
+        choice = policy.choose(step, rng)
+        assert choice.step == step, f"a choice of step {step} says it is of step {choice.step}"
+        expected = choice.task, probabilities[choice.task]
+        if choice.round is not None:  # held: every choice carries the draw that opened its round
+            expected = rounds.setdefault(choice.round, expected)
+        assert (choice.task, choice.probability) == expected, f"expected {expected}, found {choice}"
+        assert choice.probability > 0, f"{choice.task} was drawn with probability zero"
+        policy.observe(choice.scored(_value(choice)))
+
+
+def _same_seed_same_choices(make: Make, tasks: Sequence[str]) -> None:
+    histories = []
+    for noise in (1, 2):
+        np.random.seed(noise)  # noqa: NPY002 - somebody else's randomness must not matter
+        histories.append(_history(make(tasks), range(80), np.random.default_rng(5)))
+    assert histories[0] == histories[1], "two equal policies with equal generators chose differently"
+
+
+def _stopped_and_resumed_is_never_stopped(make: Make, tasks: Sequence[str]) -> None:
+    whole = _history(make(tasks), range(120), np.random.default_rng(7))
+    policy, rng, resumed = make(tasks), np.random.default_rng(7), []
+    for start, stop in ((0, 1), (1, 7), (7, 8), (8, 53), (53, 120)):
+        resumed += _history(policy, range(start, stop), rng)
+        saved = json.loads(json.dumps(policy.state_dict(), allow_nan=False))
+        policy = make(tasks)
+        policy.load_state_dict(saved)
+        assert _memory(policy) == json.dumps(saved, sort_keys=True), f"step {stop}: loaded, it says something else"
+    assert resumed == whole, "a policy that was saved and loaded chose differently"
+
+
+def _state_is_a_snapshot(make: Make, tasks: Sequence[str]) -> None:
+    policy = make(tasks)
+    _history(policy, range(5), np.random.default_rng(0))
+    state = policy.state_dict()
+    before = json.dumps(state, sort_keys=True, allow_nan=False)
+    _history(policy, range(5, 40), np.random.default_rng(1))
+    assert json.dumps(state, sort_keys=True) == before, "a saved state changed when the policy went on"
+    fresh = make(tasks)
+    fresh.load_state_dict(state)
+    _history(fresh, range(5, 40), np.random.default_rng(1))
+    assert json.dumps(state, sort_keys=True) == before, "a loaded state changed when the policy went on"
+
+
+def _feedback_may_be_late_and_out_of_order(make: Make, tasks: Sequence[str]) -> None:
+    policy, rng, waiting = make(tasks), np.random.default_rng(3), []
+    for step in range(60):
+        waiting.append(policy.choose(step, rng))
+        if step % 7 == 6:
+            for choice in reversed(waiting):
+                policy.observe(choice.scored(_value(choice)))
+            waiting.clear()
+        _assert_distribution(policy, step + 1)
+
+
+def _surveys_are_heard(make: Make, tasks: Sequence[str]) -> None:
+    policy = make(tasks)
+    for step in range(20):
+        for k, task in enumerate(policy.tasks):
+            policy.observe(Feedback(task, 0.1 * (k + 1), probability=None, step=step))
+        _assert_distribution(policy, step)
+
+
+def _refuses_what_is_not_a_number_or_a_task(make: Make, tasks: Sequence[str]) -> None:
+    policy = make(tasks)
+    _history(policy, range(10), np.random.default_rng(0))
+    choice = policy.choose(10, np.random.default_rng(0))
+    before = _memory(policy)
+    wrong = {
+        "NaN": choice.scored(math.nan),
+        "infinity": choice.scored(math.inf),
+        "an unknown task": Feedback("no such task", 0.5, 0.5, 10),
+        "a probability of zero": Feedback(choice.task, 0.5, 0.0, 10),
+        "a probability above one": Feedback(choice.task, 0.5, 1.5, 10),
+    }
+    for what, feedback in wrong.items():
+        try:
+            policy.observe(feedback)
+        except RotaError:
+            assert _memory(policy) == before, f"it refused {what}, but remembers it"
+        else:
+            raise AssertionError(f"it accepted {what}")
+
+
+def _refuses_the_state_of_another(make: Make, tasks: Sequence[str]) -> None:
+    policy = make(tasks)
+    state = policy.state_dict()
+    for what, foreign in {
+        "another policy": {**state, "policy": "Somebody"},
+        "other tasks": {**state, "tasks": [*tasks[:-1], "no such task"]},
+    }.items():
+        try:
+            policy.load_state_dict(foreign)
+        except RotaError:
+            continue
+        raise AssertionError(f"it loaded the state of {what}")
+
+
+def _order_of_tasks_does_not_matter(make: Make, tasks: Sequence[str]) -> None:
+    one, other = make(tasks), make([*tasks[1:], tasks[0]])
+    if one.ordered:
+        return
+    for step in range(60):
+        here = dict(zip(one.tasks, one.probabilities(step).tolist(), strict=True))
+        there = dict(zip(other.tasks, other.probabilities(step).tolist(), strict=True))
+        for task in tasks:
+            assert math.isclose(here[task], there[task], rel_tol=1e-6, abs_tol=1e-9), (
+                f"step {step}: '{task}' has probability {here[task]:.6g} in one order of the tasks and "
+                f"{there[task]:.6g} in another; a policy that means this says `ordered = True`"
+            )
+        possible = sorted(task for task in tasks if here[task] > 1e-9)
+        wanted = possible[step * 7 % len(possible)]
+        for policy in (one, other):
+            choice = _choose(policy, wanted, step)
+            policy.observe(choice.scored(_value(choice)))
+
+
+def _survives(updates: int) -> Callable[[Make, Sequence[str]], None]:
+    def survives_many_updates_in_bounded_memory(make: Make, tasks: Sequence[str]) -> None:
+        policy, rng = make(tasks), np.random.default_rng(11)
+        sizes = []
+        for step in range(updates):
+            choice = policy.choose(step, rng)
+            policy.observe(choice.scored(_value(choice)))
+            if step + 1 in (updates // 2, updates):
+                _assert_distribution(policy, step)
+                sizes.append(len(_memory(policy)))
+        full = updates >= 5000  # a memory of fixed size needs some time to fill
+        assert not full or sizes[1] <= 1.5 * sizes[0] + 1000, f"its state grows with the steps: {sizes[0]}, {sizes[1]} characters"
+
+    return survives_many_updates_in_bounded_memory
+
+
+_CHECKS: list[Callable[[Make, Sequence[str]], None]] = [
+    _is_a_distribution,
+    _reading_is_pure,
+    _a_choice_carries_its_probability,
+    _same_seed_same_choices,
+    _stopped_and_resumed_is_never_stopped,
+    _state_is_a_snapshot,
+    _feedback_may_be_late_and_out_of_order,
+    _surveys_are_heard,
+    _refuses_what_is_not_a_number_or_a_task,
+    _refuses_the_state_of_another,
+]
+
+
+def _assert_distribution(policy: Policy, step: int) -> None:
+    p = policy.probabilities(step)
+    assert p.shape == (len(policy.tasks),), f"step {step}: expected {len(policy.tasks)} probabilities, found {p.shape}"
+    assert np.isfinite(p).all(), f"step {step}: not finite: {p}"
+    assert (p >= 0).all(), f"step {step}: negative: {p}"
+    assert abs(p.sum() - 1.0) < 1e-9, f"step {step}: the sum is {p.sum()}"
+
+
+def _advance(policy: Policy, step: int, rng: np.random.Generator) -> Choice:
+    choice = policy.choose(step, rng)
+    policy.observe(choice.scored(_value(choice)))
+    return choice
+
+
+def _history(policy: Policy, steps: range, rng: np.random.Generator) -> list[Choice]:
+    return [_advance(policy, step, rng) for step in steps]
+
+
+def _value(choice: Choice) -> float:
+    """A value that depends on the task and the step, and on nothing else."""
+    return VALUES[(sum(map(ord, choice.task)) + 3 * choice.step) % len(VALUES)]
+
+
+def _memory(policy: Policy) -> str:
+    return json.dumps(policy.state_dict(), sort_keys=True, allow_nan=False)
+
+
+def _choose(policy: Policy, task: str, step: int) -> Choice:
+    """The choice of a given task, by a generator that says the right number."""
+    k = policy.tasks.index(task)
+    cumulative = np.cumsum(policy.probabilities(step))
+
+    class Rigged:
+        def random(self) -> float:
+            below = cumulative[k - 1] if k else 0.0
+            return float((below + cumulative[k]) / 2 / cumulative[-1])
+
+    rigged: Any = Rigged()
+    return policy.choose(step, rigged)

@@ -1,0 +1,145 @@
+"""Checkpoints that are whole or absent, say whose they are, and cannot execute code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+from torch import Tensor
+
+from rota.errors import RotaError
+from rota.runlog import write_json
+
+MANIFEST, STATE = "manifest.json", "state.json"
+KEPT = 2  # the latest, and the one before it in case the latest is damaged
+
+
+class Checkpoints:
+    """The checkpoints of one run, and its best model.
+
+        checkpoints/step-00000200/   model.safetensors  optimizer.safetensors  state.json  manifest.json
+        best/step-00000180/          model.safetensors  manifest.json
+
+    A folder is written under another name and then renamed, so that a crash leaves no half checkpoint; the
+    manifest holds the run's id and a hash of every file, so that a damaged or foreign one is noticed.
+    """
+
+    def __init__(self, folder: Path, run: str) -> None:
+        self._folder, self._run = folder, run
+
+    def save(self, step: int, tensors: Mapping[str, dict[str, Tensor]], state: dict[str, Any]) -> None:
+        """Write the checkpoint of `step` and drop the ones that are too old."""
+        self._write(self._folder / "checkpoints" / _name(step), step, tensors, state)
+        for old in self.names()[:-KEPT]:
+            shutil.rmtree(self._folder / "checkpoints" / old)
+
+    def save_best(self, step: int, model: dict[str, Tensor]) -> None:
+        """Write the best model beside older best ones; `prune_best` drops those when nobody needs them."""
+        self._write(self._folder / "best" / _name(step), step, {"model": model}, None)
+
+    def has_best(self, step: int) -> bool:
+        return (self._folder / "best" / _name(step)).is_dir()
+
+    def prune_best(self, step: int | None) -> None:
+        """Drop all best models but that of `step`."""
+        for path in (self._folder / "best").glob("step-*"):
+            if step is None or path.name != _name(step):
+                shutil.rmtree(path)
+
+    def load_best(self, step: int) -> dict[str, Tensor]:
+        return self._read(self._folder / "best" / _name(step))[1]["model"]
+
+    def names(self) -> list[str]:
+        """Names of the checkpoints, oldest first."""
+        return sorted(path.name for path in (self._folder / "checkpoints").glob("step-*") if path.is_dir())
+
+    def make_room(self) -> bool:
+        """Give up the older checkpoint where there are two, for a disk that is full."""
+        for leftover in self._folder.glob("*/tmp-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        older = self.names()[:-1]
+        for name in older:
+            shutil.rmtree(self._folder / "checkpoints" / name)
+        return bool(older)
+
+    def load(self, name: str | None = None) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]] | None:
+        """State and tensors of a checkpoint, by default the latest; None if there is none yet."""
+        names = self.names()
+        if name is None and not names:
+            return None
+        chosen = names[-1] if name is None else name
+        if chosen not in names:
+            raise RotaError(
+                f"Expected a checkpoint '{chosen}' in {self._folder}. Found {', '.join(names) or 'none'}. "
+                f"Choose one of these with --checkpoint."
+            )
+        try:
+            return self._read(self._folder / "checkpoints" / chosen)
+        except RotaError as error:
+            raise RotaError(f"{error} {self._offer(chosen)}") from error
+
+    def _offer(self, broken: str) -> str:
+        for name in reversed(self.names()):
+            if name != broken:
+                try:
+                    self._read(self._folder / "checkpoints" / name)
+                except RotaError:
+                    continue
+                return f"The one before is good: continue with `rota train --resume {self._folder} --checkpoint {name}`."
+        return "There is no other good checkpoint: start again in a new folder."
+
+    def _write(
+        self, path: Path, step: int, tensors: Mapping[str, dict[str, Tensor]], state: dict[str, Any] | None
+    ) -> None:
+        temporary = path.parent / f"tmp-{path.name}"
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        try:
+            content = {f"{name}.safetensors": _pack(values) for name, values in tensors.items()}
+            if state is not None:
+                content[STATE] = json.dumps(state, allow_nan=False).encode()
+            for name, data in content.items():
+                _write_bytes(temporary / name, data)
+            hashes = {name: hashlib.sha256(data).hexdigest() for name, data in content.items()}
+            write_json(temporary / MANIFEST, {"run": self._run, "step": step, "files": hashes})
+            shutil.rmtree(path, ignore_errors=True)
+            temporary.rename(path)
+        except OSError:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+
+    def _read(self, path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]]:
+        try:
+            manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+            content = {name: (path / name).read_bytes() for name in manifest["files"]}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise RotaError(f"Expected a whole checkpoint at {path}. Found a damaged one ({error}).") from error
+        damaged = [name for name, data in content.items() if hashlib.sha256(data).hexdigest() != manifest["files"][name]]
+        if damaged:
+            raise RotaError(f"Expected a whole checkpoint at {path}. Found {', '.join(damaged)} damaged.")
+        if manifest.get("run") != self._run:
+            raise RotaError(f"Expected a checkpoint of run {self._run} at {path}. Found one of run {manifest['run']}.")
+        state = json.loads(content.pop(STATE)) if STATE in content else {}
+        return state, {name.removesuffix(".safetensors"): safetensors.torch.load(data) for name, data in content.items()}
+
+
+def _name(step: int) -> str:
+    return f"step-{step:08d}"
+
+
+def _pack(tensors: dict[str, Tensor]) -> bytes:
+    # Copied: safetensors refuses tensors that share memory, such as tied weights.
+    return safetensors.torch.save({name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()})
+
+
+def _write_bytes(path: Path, data: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,296 @@
+"""The loop."""
+
+from __future__ import annotations
+
+import errno
+import platform
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+import rota
+from rota.errors import RotaError
+from rota.policies import Policy
+from rota.runlog import LOG, RUN, SCHEMA, SUMMARY, Ledger, LogWriter, Run, write_json
+from rota.signals import Signal
+from rota.streams import Stream, TaskStream
+from rota.tasks import Task, check_tasks
+from rota.training._checkpoint import Checkpoints
+from rota.training._evaluate import evaluate
+from rota.training._judge import Judge
+from rota.training._optimizer import load_optimizer_tensors, optimizer_tensors
+from rota.training._progress import ProgressBar
+from rota.training._recorder import Recorder
+from rota.training._session import Session, surroundings, threads_for
+from rota.settings import Settings
+from rota.training.engine import EagerEngine
+
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+FLUSH = 100  # lines of the log that may wait in memory
+
+
+def fit(
+    model: nn.Module,
+    tasks: Sequence[Task],
+    policy: Policy,
+    folder: Path | str,
+    settings: Settings | None = None,
+    *,
+    stream: type[Stream] = TaskStream,
+    signal: Signal | None = None,
+    resume: bool | str = False,
+    progress: bool = True,
+) -> Run:
+    """Train `model` on `tasks` as `policy` says, and keep everything in `folder`.
+
+    Stopped at any moment and resumed, a run is the run that was never stopped: same choices, same rows, same
+    losses, same weights.
+
+    Args:
+        model: Any module that answers `model(task, inputs)`. Afterwards it holds the best weights.
+        tasks: What there is to learn.
+        policy: Over the names of the tasks.
+        folder: A new run folder; an existing one is never overwritten.
+        settings: Steps, batch size, learning rate, …; written into `run.json` as the plan of the run.
+        stream: `TaskStream` (one task per step) or `JointStream` (all tasks, weighted).
+        signal: What the policy hears after a step; None if it does not listen.
+        resume: Continue the run in `folder`: True from its latest checkpoint, or the name of one.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        The finished run.
+    """
+    check_tasks(tasks)
+    settings = settings or Settings()
+    session = Session(settings)
+    with surroundings(threads_for(model, settings)):
+        session.seed(settings.seed)
+        training = _Training(model, tasks, policy, Path(folder), settings, stream, signal, session)
+        start = training.open(resume)
+        if start is None:
+            return Run(folder)
+        title = f"{Path(folder).name}"
+        with ProgressBar(title, settings.steps, start, shown=progress and session.writes) as bar:
+            training.run(start, bar)
+    return Run(folder)
+
+
+class _Training:
+    """One run while it happens."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        tasks: Sequence[Task],
+        policy: Policy,
+        folder: Path,
+        settings: Settings,
+        stream: type[Stream],
+        signal: Signal | None,
+        session: Session,
+    ) -> None:
+        self.tasks, self.policy, self.folder, self.settings = tasks, policy, folder, settings
+        self.signal, self.session = signal, session
+        rows = settings.batch_size * settings.accumulate * session.shard.world
+        self.stream = stream(tasks, policy, rows, settings.seed, session.shard, settings.num_workers)
+        self.engine = EagerEngine(model, tasks, settings, session.accelerator)
+        self.judge = Judge(settings.best, settings.patience)
+        self.seconds = 0.0
+
+    def run(self, start: int, bar: ProgressBar) -> None:
+        """The loop on one screen."""
+        settings, done = self.settings, start
+        self.clock = time.perf_counter()
+        if start == 0:
+            self._evaluate(0, bar)
+        for step in range(start, settings.steps):
+            turn = self.stream.next(step)
+            self.recorder.step(turn, self.engine.update(turn, self.signal))
+            done = step + 1
+            bar.step(done)
+            try:
+                if done % settings.evaluation_interval == 0 or done == settings.steps:
+                    self._evaluate(done, bar)
+                if done % settings.checkpoint_interval == 0:
+                    self._save(done)
+                self._flush()
+            except OSError as error:
+                self._rescue(done, error)
+            if self.judge.stops:
+                break
+        self.recorder.finish()
+        try:
+            self._save(done)
+            self._summarise(done)
+        except OSError as error:
+            self._rescue(done, error)
+
+    def open(self, resume: bool | str) -> int | None:
+        """Make the run folder or go back into it; return the step to start from, None if all is done."""
+        exists = (self.folder / RUN).is_file()
+        if not resume:
+            if exists or (self.folder.is_dir() and any(self.folder.iterdir())):
+                raise RotaError(
+                    f"Expected a new folder for the run. Found {self.folder}, which is not empty. Choose another "
+                    f"one, or continue the run in it with `rota train --resume {self.folder}`."
+                )
+            self.session.wait()
+            if self.session.writes:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                write_json(self.folder / RUN, self._describe())
+            self.session.wait()
+        run = Run(self.folder)
+        self._check_same(run)
+        if run.finished:
+            return None
+        self.checkpoints = Checkpoints(self.folder, run.info["id"])
+        found = self.checkpoints.load(resume if isinstance(resume, str) else None)
+        self._open_log(found[0]["log"] if found else 0)
+        return self._restore(*found) if found else 0
+
+    def _describe(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "id": uuid.uuid4().hex,
+            "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            "plan": self.settings.model_dump(mode="json"),
+            "tasks": {
+                task.name: {
+                    "kind": repr(task.kind),
+                    "auxiliary": task.auxiliary,
+                    "rows": {split: task.size(split) for split in task.splits},
+                }
+                for task in self.tasks
+            },
+            "policy": type(self.policy).__name__,
+            "parameters": sum(parameter.numel() for parameter in self.engine.model.parameters()),
+            "processes": self.session.shard.world,
+            "threads": torch.get_num_threads(),
+            "device": self.session.accelerator.device.type,
+            "versions": {
+                "rota": rota.__version__,
+                "python": platform.python_version(),
+                "torch": torch.__version__,
+                "numpy": np.__version__,
+            },
+        }
+
+    def _check_same(self, run: Run) -> None:
+        """A resumed run keeps its settings."""
+        now = {**self.settings.model_dump(mode="json"), "num_workers": None}  # how rows are fetched changes nothing
+        then = {**run.plan, "num_workers": None}
+        changed = [
+            f"{name} (was {then.get(name)!r}, now {now.get(name)!r})"
+            for name in sorted(now.keys() | then.keys())
+            if then.get(name) != now.get(name)
+        ]
+        if changed:
+            raise RotaError(f"A resumed run expects the settings that it was started with. Changed: {'; '.join(changed)}.")
+        if run.info["processes"] != self.session.shard.world:
+            raise RotaError(
+                f"{self.folder} expects {run.info['processes']} process(es), as it was started with. "
+                f"Found {self.session.shard.world}."
+            )
+        torch.set_num_threads(run.info["threads"])
+
+    def _open_log(self, offset: int) -> None:
+        self.log = LogWriter(self.folder / LOG, offset) if self.session.writes else None
+        self.recorder = Recorder(self.policy, self.log, self.settings.delay, skips=self.settings.on_nan == "skip")
+
+    def _restore(self, state: dict[str, Any], tensors: dict[str, dict[str, torch.Tensor]]) -> int:
+        self.engine.model.load_state_dict(tensors["model"])
+        load_optimizer_tensors(self.engine.optimizer, tensors["optimizer"])
+        self.policy.load_state_dict(state["policy"])
+        self.stream.load_state_dict(state["stream"])
+        self.recorder.load_state_dict(state["recorder"])
+        self.judge.load_state_dict(state["judge"])
+        self.session.load_generators(state["generators"])
+        self.engine.ledger = Ledger.from_dict(state["ledger"])
+        self.seconds = state["seconds"]
+        step: int = state["step"]
+        if self.judge.best_step == step and not self.checkpoints.has_best(step) and self.session.writes:
+            self.checkpoints.save_best(step, self.engine.model.state_dict())  # the disk was full at that moment
+        return step
+
+    def _evaluate(self, done: int, bar: ProgressBar) -> None:
+        result = evaluate(
+            self.engine.model,
+            self.tasks,
+            "dev",
+            self.settings.eval_batch_size,
+            self.session.shard,
+            self.session.gather,
+        )
+        self.engine.ledger.evaluated += sum(task["n"] for task in result["tasks"].values())
+        mixture = dict(zip(self.policy.tasks, self.policy.probabilities(done).tolist(), strict=True))
+        self.recorder.note({"kind": "eval", "step": done, **result, "mixture": mixture})
+        bar.evaluated(done, result["average"], mixture)
+        if done and self.judge.is_best(done, result) and self.session.writes:
+            self.checkpoints.save_best(done, self.engine.model.state_dict())
+
+    def _flush(self) -> None:
+        if self.log is not None and self.log.waiting >= FLUSH:
+            self.log.flush()
+
+    def _save(self, done: int) -> None:
+        now = time.perf_counter()
+        self.seconds, self.clock = self.seconds + now - self.clock, now
+        state = {
+            "step": done,
+            "log": self.log.sync() if self.log is not None else None,
+            "policy": self.policy.state_dict(),
+            "stream": self.stream.state_dict(),
+            "recorder": self.recorder.state_dict(),
+            "judge": self.judge.state_dict(),
+            "generators": self.session.generators(),
+            "ledger": self.engine.ledger.as_dict(),
+            "seconds": self.seconds,
+        }
+        if self.session.writes:
+            tensors = {"model": self.engine.model.state_dict(), "optimizer": optimizer_tensors(self.engine.optimizer)}
+            self.checkpoints.save(done, tensors, state)
+            self.checkpoints.prune_best(self.judge.best_step)
+        self.session.wait()
+
+    def _rescue(self, done: int, error: OSError) -> None:
+        """The disk is full: give up the older checkpoint, save what was trained, and say what to do."""
+        if error.errno not in DISK_FULL:
+            raise error
+        self.checkpoints.make_room()
+        try:
+            self._save(done)
+        except OSError:
+            names = self.checkpoints.names()
+            done = int(names[-1].removeprefix("step-")) if names else 0
+        raise RotaError(
+            f"Expected room on the disk of {self.folder}. Found it full. Everything up to step {done} is saved: free "
+            f"some space and continue with `rota train --resume {self.folder}`."
+        ) from error
+
+    def _summarise(self, done: int) -> None:
+        """Score the best model on the test rows and write how the run ended."""
+        assert self.judge.best_step is not None
+        self.session.wait()
+        self.engine.model.load_state_dict(self.checkpoints.load_best(self.judge.best_step))
+        shard, gather = self.session.shard, self.session.gather
+        test = evaluate(self.engine.model, self.tasks, "test", self.settings.eval_batch_size, shard, gather)
+        self.engine.ledger.evaluated += sum(task["n"] for task in test["tasks"].values())
+        if self.session.writes:
+            summary = {
+                "steps": done,
+                "stopped": "patience" if self.judge.stops else "budget",
+                "best": {"step": self.judge.best_step, "rule": self.judge.rule, "dev": self.judge.best, "test": test},
+                "last": {"dev": self.judge.last},
+                "updates": dict(sorted(self.recorder.updates.items())),
+                "skipped": self.recorder.skipped,
+                "cost": self.engine.ledger.as_dict(),
+                "seconds": round(self.seconds, 3),
+            }
+            write_json(self.folder / SUMMARY, summary)
+        self.session.wait()

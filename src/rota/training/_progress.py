@@ -1,0 +1,64 @@
+"""What a person sees while a run goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+class ProgressBar:
+    """Step, speed, average score and current mixture: a live bar on a terminal, a line per evaluation elsewhere."""
+
+    EVERY = 0.1  # seconds between two drawings
+
+    def __init__(self, title: str, steps: int, start: int, shown: bool = True) -> None:
+        self._console = Console(stderr=True)
+        self._live = shown and self._console.is_terminal
+        self._plain = shown and not self._live
+        self._title, self._steps, self._start = title, steps, start
+        self._began = self._drawn = time.perf_counter()
+        self._bar = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:,}/{task.total:,}"),
+            TextColumn("{task.fields[speed]} · {task.fields[score]} · {task.fields[mixture]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not self._live,
+            transient=True,
+        )
+        self._line = self._bar.add_task(title, total=steps, completed=start, speed="", score="", mixture="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def step(self, done: int) -> None:
+        """So many steps are done."""
+        if self._live and time.perf_counter() - self._drawn > self.EVERY:
+            self._drawn = time.perf_counter()
+            self._bar.update(self._line, completed=done, speed=self._speed(done))
+
+    def evaluated(self, done: int, average: float | None, mixture: Mapping[str, float]) -> None:
+        """An evaluation after so many steps."""
+        score = "average –" if average is None else f"average {100 * average:.1f}"
+        shares = sorted(mixture.items(), key=lambda pair: -pair[1])
+        shown = " ".join(f"{task} {share:.0%}" for task, share in shares[:6]) + (" …" if len(shares) > 6 else "")
+        if self._live:
+            self._bar.update(self._line, completed=done, speed=self._speed(done), score=score, mixture=shown)
+        elif self._plain:
+            line = f"{self._title}  step {done}/{self._steps} · {self._speed(done)} · {score} · {shown}"
+            self._console.print(line, highlight=False, soft_wrap=True)
+
+    def _speed(self, done: int) -> str:
+        return f"{(done - self._start) / max(time.perf_counter() - self._began, 1e-9):,.0f} steps/s"

@@ -1,0 +1,79 @@
+"""The surroundings of a run: processes, device, threads, generators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate.state import AcceleratorState
+from accelerate.utils import gather_object
+from torch import nn
+
+from rota.seeds import integer
+from rota.streams import Shard
+from rota.settings import Settings
+
+SMALL = 2_000_000
+"""Parameters below which a second CPU thread only costs."""
+
+
+class Session:
+    """Who else trains, where, and with which generators."""
+
+    def __init__(self, settings: Settings) -> None:
+        AcceleratorState._reset_state()  # an earlier run in this process may have had another precision
+        self.accelerator = Accelerator(
+            cpu=settings.device == "cpu",
+            mixed_precision=settings.precision,
+            # A step trains one task; the heads of the others have no gradient and are left alone.
+            kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
+        )
+        self.shard = Shard(self.accelerator.process_index, self.accelerator.num_processes)
+        self.writes: bool = self.accelerator.is_main_process
+
+    def gather(self, own: Any) -> list[Any]:
+        """One object per process, in the order of the ranks."""
+        return gather_object([own]) if self.shard.world > 1 else [own]
+
+    def wait(self) -> None:
+        self.accelerator.wait_for_everyone()
+
+    def seed(self, seed: int) -> None:
+        """Start the generator of the dropout, another one in each process."""
+        torch.manual_seed(integer(seed, "dropout", self.shard.rank))
+
+    def generators(self) -> list[str]:
+        """State of the dropout's generator in each process."""
+        cuda = self.accelerator.device.type == "cuda"
+        state = torch.cuda.get_rng_state(self.accelerator.device) if cuda else torch.get_rng_state()
+        return self.gather(bytes(state.tolist()).hex())
+
+    def load_generators(self, states: list[str]) -> None:
+        state = torch.tensor(list(bytes.fromhex(states[self.shard.rank])), dtype=torch.uint8)
+        if self.accelerator.device.type == "cuda":
+            torch.cuda.set_rng_state(state, self.accelerator.device)
+        else:
+            torch.set_rng_state(state)
+
+
+@contextmanager
+def surroundings(threads: int) -> Iterator[None]:
+    """So many CPU threads; afterwards threads and generators are as they were."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with torch.random.fork_rng():
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def threads_for(model: nn.Module, settings: Settings) -> int:
+    """CPU threads of a run. Part of its settings, because one and two threads give different weights."""
+    if settings.threads is not None:
+        return settings.threads
+    size = sum(parameter.numel() for parameter in model.parameters())
+    return 1 if size < SMALL else torch.get_num_threads()

@@ -1,0 +1,123 @@
+"""Execute a training step, one operation after the other."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor, nn
+
+from rota.runlog import Ledger
+from rota.schedules import warmup_linear
+from rota.signals import Signal, View
+from rota.streams import Part, Turn
+from rota.tasks import Batch, Task
+from rota.training._optimizer import make_optimizer
+from rota.settings import Settings
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step brought, one number per part of the turn, still on the device.
+
+    Args:
+        losses: Mean loss before the update, over the rows of all processes.
+        values: What the signal says; None where nobody asked for one.
+        skipped: The loss was not a number and the model was left as it was.
+    """
+
+    losses: Tensor
+    values: Tensor | None = None
+    skipped: bool = False
+
+
+class EagerEngine:
+    """Forward, loss, backward, clipping, optimizer step; gradients and losses are averaged over processes.
+
+    The loss of a task is the mean over the rows of its whole batch, however these are spread over processes
+    and forward passes: a smaller last batch or an uneven split changes nothing.
+    """
+
+    def __init__(self, model: nn.Module, tasks: Sequence[Task], settings: Settings, accelerator: Accelerator) -> None:
+        self._settings, self._accelerator = settings, accelerator
+        self._kinds = {task.name: task.kind for task in tasks}
+        self._wrapped, self._optimizer = accelerator.prepare(model, make_optimizer(model, settings))
+        self._rate = warmup_linear(round(settings.warmup * settings.steps), settings.steps)
+        self.model: nn.Module = accelerator.unwrap_model(self._wrapped)
+        self.ledger = Ledger()
+
+    @property
+    def optimizer(self) -> torch.optim.Optimizer:
+        return self._optimizer.optimizer
+
+    def update(self, turn: Turn, signal: Signal | None = None) -> Outcome:
+        """One update of the model."""
+        batches = [part.batch.to(self._accelerator.device).split(self._settings.accumulate) for part in turn.parts]
+        self._wrapped.train()
+        self._optimizer.zero_grad(set_to_none=True)
+        sums = self._backward(turn.parts, batches)
+        losses = self._means(turn.parts, sums)
+        norm = self._clip()
+        if self._settings.delay == 0 and not self._finite(losses, norm):
+            self._optimizer.zero_grad(set_to_none=True)
+            return Outcome(losses, skipped=True)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._settings.lr * self._rate(turn.step)
+        self._optimizer.step()
+        self.ledger.updates += 1
+        self.ledger.train += sum(len(part.ids) for part in turn.parts)
+        if signal is None:
+            return Outcome(losses)
+        views = [
+            View(part.task, turn.step, losses[k], lambda part=part, own=batches[k]: self._again(part, own))
+            for k, part in enumerate(turn.parts)
+        ]
+        return Outcome(losses, torch.stack([signal(view) for view in views]))
+
+    def _backward(self, parts: Sequence[Part], batches: list[list[Batch]]) -> list[Tensor]:
+        """Add up the gradients of all forward passes; return this process's sum of losses for each part."""
+        passes = [(k, batch) for k, own in enumerate(batches) for batch in own]
+        sums = [torch.zeros((), device=self._accelerator.device) for _ in parts]
+        counted = [part.counted for part in parts]
+        for number, (k, batch) in enumerate(passes):
+            last = number == len(passes) - 1  # processes exchange gradients once, at the end
+            with contextlib.nullcontext() if last else self._accelerator.no_sync(self._wrapped):
+                losses = self._losses(self._wrapped, parts[k].task, batch)[: counted[k]]
+                counted[k] -= len(losses)
+                total = losses.sum()
+                # Averaged over processes afterwards, hence the factor.
+                factor = parts[k].weight * self._accelerator.num_processes / len(parts[k].ids)
+                self._accelerator.backward(total * factor)
+                sums[k] = sums[k] + total.detach()
+        return sums
+
+    def _losses(self, model: nn.Module, task: str, batch: Batch) -> Tensor:
+        return self._kinds[task].losses(model(task, batch.inputs).float(), batch.labels)
+
+    def _means(self, parts: Sequence[Part], sums: list[Tensor]) -> Tensor:
+        total = torch.stack(sums)
+        if self._accelerator.num_processes > 1:
+            total = self._accelerator.reduce(total, reduction="sum")
+        rows = torch.tensor([len(part.ids) for part in parts], dtype=total.dtype)
+        return total / rows.to(total.device, non_blocking=True)
+
+    def _clip(self) -> Tensor | None:
+        if self._settings.clip is None:
+            return None
+        return self._accelerator.clip_grad_norm_(self._wrapped.parameters(), self._settings.clip)
+
+    def _finite(self, losses: Tensor, norm: Tensor | None) -> bool:
+        numbers = losses.sum()
+        if norm is not None and self._settings.precision != "fp16":  # there, the gradient scaler looks after it
+            numbers = numbers + norm
+        return bool(torch.isfinite(numbers))
+
+    @torch.no_grad()
+    def _again(self, part: Part, batches: list[Batch]) -> Tensor:
+        """Mean loss of the same rows after the update, in training mode."""
+        self.ledger.scored += len(part.ids)
+        losses = torch.cat([self._losses(self.model, part.task, batch) for batch in batches])
+        return self._means([part], [losses[: part.counted].sum()])[0]

@@ -1,0 +1,232 @@
+"""Every exported policy keeps every promise; policies that break one are caught."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import rota.policies
+from rota.feedback import Choice
+from rota.policies import Cycle, Exp3S, Fixed, Hold, Policy, Tempered, Union, WithFloor, proportional, uniform
+from rota.schedules import annealed_power, cosine
+from rota.testing import check_policy
+
+
+def by_name(tasks):
+    """A number per task that depends on its name alone."""
+    return {task: 1 + ord(task[0]) % 5 for task in tasks}
+
+
+POLICIES = {
+    "Fixed": lambda tasks: Fixed(by_name(tasks)),
+    "uniform": uniform,
+    "proportional": lambda tasks: proportional(by_name(tasks)),
+    "Union": lambda tasks: Union(by_name(tasks)),
+    "Tempered": lambda tasks: Tempered(by_name(tasks), power=0.5),
+    "Cycle": lambda tasks: Cycle(by_name(tasks)),
+    "Exp3S": lambda tasks: Exp3S(tasks, eta=0.01),
+    "Hold": lambda tasks: Hold(Exp3S(tasks, eta=0.01), steps=3),
+    "WithFloor": lambda tasks: WithFloor(Exp3S(tasks, eta=0.01), epsilon=0.2),
+}
+VARIANTS = {
+    "Fixed with a zero": lambda tasks: Fixed({task: 0 if task == min(tasks) else 1 for task in tasks}),
+    "Tempered, annealed": lambda tasks: Tempered(by_name(tasks), annealed_power(epochs=4, steps_per_epoch=10)),
+    "Tempered, cosine": lambda tasks: Tempered(by_name(tasks), cosine(1.0, 0.0, steps=50)),
+    "Exp3S, greedy": lambda tasks: Exp3S(tasks, eta=1.0, epsilon=0.01),
+    "Exp3S by pi, constant alpha": lambda tasks: Exp3S(tasks, eta=0.05, importance="pi", alpha=0.01),
+    "Exp3S, nothing shared": lambda tasks: Exp3S(tasks, eta=0.5, epsilon=0.1, alpha=0.0),
+    "Hold a union": lambda tasks: Hold(Union(by_name(tasks)), steps=2),
+    "Hold a cycle": lambda tasks: Hold(Cycle(by_name(tasks)), steps=2),
+    "Hold with a floor": lambda tasks: Hold(WithFloor(Exp3S(tasks, eta=0.1), 0.3), steps=5),
+}
+
+
+def test_every_exported_policy_is_in_the_suite():
+    assert set(POLICIES) == set(rota.policies.__all__) - {"Policy"}
+
+
+@pytest.mark.parametrize("name", POLICIES | VARIANTS)
+def test_conforms(name):
+    check_policy((POLICIES | VARIANTS)[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POLICIES | VARIANTS)
+def test_survives_a_million_updates(name):
+    check_policy((POLICIES | VARIANTS)[name], updates=1_000_000)
+
+
+@pytest.mark.parametrize("tasks", [("only",), ("a", "b")])
+@pytest.mark.parametrize("name", POLICIES)
+def test_conforms_with_few_tasks(name, tasks):
+    check_policy(POLICIES[name], tasks=tasks, updates=500)
+
+
+def test_a_maker_without_arguments_is_accepted():
+    check_policy(lambda: uniform(["x", "y"]), updates=500)
+
+
+class Good(Policy):
+    """An honest little learner; the broken ones below differ from it in one point each."""
+
+    state = ("scores",)
+
+    def __init__(self, tasks):
+        super().__init__(tasks)
+        self.scores = np.zeros(len(self.tasks))
+
+    def probabilities(self, step):
+        weights = np.exp(np.clip(self.scores, -5, 5))
+        return weights / weights.sum()
+
+    def learn(self, k, feedback):
+        self.scores[k] = 0.9 * self.scores[k] + 0.1 * math.tanh(feedback.value)
+
+
+class NotADistribution(Good):
+    def probabilities(self, step):
+        return super().probabilities(step) * 1.01
+
+
+class Negative(Good):
+    def probabilities(self, step):
+        p = super().probabilities(step)
+        p[0], p[-1] = p[0] + p[-1] + 0.1, -0.1
+        return p
+
+
+class Impure(Good):
+    def probabilities(self, step):
+        self.scores *= 0.99
+        return super().probabilities(step)
+
+
+class DrawsFromTheWorld(Good):
+    def learn(self, k, feedback):
+        super().learn(k, feedback)
+        self.scores[k] += 0.01 * np.random.rand()  # noqa: NPY002
+
+
+class ForgetsItsState(Good):
+    state = ()
+
+
+class DependsOnOrder(Good):
+    def probabilities(self, step):
+        p = super().probabilities(step) * np.arange(1, len(self.tasks) + 1)
+        return p / p.sum()
+
+
+class AcceptsNaN(Good):
+    def observe(self, feedback):
+        self.learn(self.tasks.index(feedback.task), feedback)
+
+
+class AcceptsAnyTask(Good):
+    def observe(self, feedback):
+        if feedback.task in self.tasks:
+            super().observe(feedback)
+
+
+class ForgetsHowLikely(Good):
+    def _choice(self, k, probability, step):
+        return Choice(self.tasks[k], 1.0, step)
+
+
+class Overflows(Good):
+    """Weights multiplied for ever, never normalised."""
+
+    def __init__(self, tasks):
+        super().__init__(tasks)
+        self.scores = np.ones(len(self.tasks))
+
+    def probabilities(self, step):
+        return self.scores / self.scores.sum()
+
+    def learn(self, k, feedback):
+        self.scores[k] = self.scores[k] * math.exp(0.5 + 0.5 * math.tanh(feedback.value))
+
+
+class RemembersEverything(Good):
+    state = ("scores", "history")
+
+    def __init__(self, tasks):
+        super().__init__(tasks)
+        self.history = []
+
+    def learn(self, k, feedback):
+        super().learn(k, feedback)
+        self.history = [*self.history, feedback.value] if len(self.history) < 8000 else self.history
+
+
+class LendsItsMemory(Good):
+    def __init__(self, tasks):
+        super().__init__(tasks)
+        self.p = np.full(len(self.tasks), 1 / len(self.tasks))
+
+    def probabilities(self, step):
+        return self.p
+
+
+class StateIsNotPlain(Good):
+    state = ("scores", "seen")
+
+    def __init__(self, tasks):
+        super().__init__(tasks)
+        self.seen = set()
+
+    def learn(self, k, feedback):
+        super().learn(k, feedback)
+        self.seen.add(k)
+
+
+class StateIsAlive(Good):
+    """Its saved state goes on changing with the policy."""
+
+    def __init__(self, tasks):
+        super().__init__(tasks)
+        self.alive = {task: 0.0 for task in self.tasks}
+
+    def learn(self, k, feedback):
+        super().learn(k, feedback)
+        self.alive[self.tasks[k]] = self.scores[k]
+
+    def state_dict(self):
+        return super().state_dict() | {"memory": {"scores": self.alive}}
+
+
+class IgnoresItsTasks(Good):
+    def load_state_dict(self, state):
+        self.scores = np.array([state["memory"]["scores"].get(task, 0.0) for task in self.tasks])
+
+
+BROKEN = {
+    NotADistribution: "the sum is",
+    Negative: "negative",
+    Impure: "two readings of step",
+    DrawsFromTheWorld: "chose differently",
+    ForgetsItsState: "chose differently",
+    DependsOnOrder: "order of the tasks",
+    AcceptsNaN: "accepted NaN",
+    AcceptsAnyTask: "accepted an unknown task",
+    ForgetsHowLikely: "expected",
+    Overflows: "probabilities that are numbers",
+    RemembersEverything: "grows with the steps",
+    LendsItsMemory: "its own memory",
+    StateIsNotPlain: "not JSON serializable",
+    StateIsAlive: "changed when the policy went on",
+    IgnoresItsTasks: "it loaded the state of",
+}
+
+
+def test_the_honest_one_passes():
+    check_policy(Good)
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda c: c.__name__)
+def test_broken_policies_are_caught_and_named(broken):
+    with pytest.raises(AssertionError, match=BROKEN[broken]):
+        check_policy(broken)
