@@ -106,7 +106,7 @@ class Impure(Good):
 class DrawsFromTheWorld(Good):
     def learn(self, k, feedback):
         super().learn(k, feedback)
-        self.scores[k] += 0.01 * np.random.rand()  # noqa: NPY002
+        self.scores[k] += 0.01 * np.random.rand()
 
 
 class ForgetsItsState(Good):
@@ -187,7 +187,7 @@ class StateIsAlive(Good):
 
     def __init__(self, tasks):
         super().__init__(tasks)
-        self.alive = {task: 0.0 for task in self.tasks}
+        self.alive = dict.fromkeys(self.tasks, 0.0)
 
     def learn(self, k, feedback):
         super().learn(k, feedback)

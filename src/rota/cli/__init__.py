@@ -30,8 +30,12 @@ def main() -> None:
     try:
         app()
     except RotaError as error:
-        print(f"rota: {error}", file=sys.stderr)  # noqa: T201
+        _say(str(error))
         sys.exit(2)
     except KeyboardInterrupt:
-        print("rota: stopped. A run goes on from its last checkpoint with `rota train --resume FOLDER`.", file=sys.stderr)  # noqa: T201
+        _say("stopped. A run goes on from its last checkpoint with `rota train --resume FOLDER`.")
         sys.exit(130)
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"rota: {sentence}\n")

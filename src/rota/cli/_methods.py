@@ -17,4 +17,5 @@ def methods() -> None:
         table.add_row(f"[bold]{method.name}", method.summary, method.source, options)
     console = Console()
     console.print(table)
-    console.print("Numbers 000 to 004 are papers, see docs/find-it-by-paper.md. Example: rota train --method exp3s --option eta=0.01")
+    console.print("Numbers 000 to 004 are papers, see docs/find-it-by-paper.md.")
+    console.print("Example: rota train --method exp3s --option eta=0.01")

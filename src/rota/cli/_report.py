@@ -11,7 +11,9 @@ from rich.console import Console
 
 def report(
     places: Annotated[list[Path], typer.Argument(help="run folders, or folders that hold some")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="the page [dim](report.html in the first place)[/dim]")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="the page [dim](report.html in the first place)[/dim]")
+    ] = None,
 ) -> None:
     """Write one self-contained HTML page: scores, curves, mixtures, costs."""
     from rota.report import write_report  # late: it loads plotly

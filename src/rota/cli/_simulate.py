@@ -52,7 +52,7 @@ def simulate(
 def _policy(world: MTLBandit, name: str, seed: int) -> Policy:
     if name == "oracle":
         return world.oracle
-    given = Given({task: 1 for task in world.tasks}, {task: 1 for task in world.tasks}, world.steps, seed)
+    given = Given(dict.fromkeys(world.tasks, 1), dict.fromkeys(world.tasks, 1), world.steps, seed)
     return METHODS[name].policy(given, {})
 
 

@@ -10,7 +10,9 @@ from rota.runlog import Run
 def score_table(run: Run) -> Table:
     """How one run ended, task by task."""
     best = run.summary["best"]
-    table = Table(title=f"{run.plan['method']}, seed {run.plan['seed']}: best at step {best['step']}", title_justify="left")
+    table = Table(
+        title=f"{run.plan['method']}, seed {run.plan['seed']}: best at step {best['step']}", title_justify="left"
+    )
     for column in ("task", "updates", "dev loss", "dev", "test"):
         table.add_column(column, justify="left" if column == "task" else "right")
     test = best["test"]["tasks"]

@@ -24,7 +24,8 @@ def train(
     resume: Annotated[Path | None, typer.Option(help="continue the run in this folder, with its own settings")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="with --resume: continue from this checkpoint")] = None,
     weights: Annotated[
-        str | None, typer.Option(metavar="NAME=VALUE", help="of the tasks, for methods fixed, cycle and joint: left=2,right=1")
+        str | None,
+        typer.Option(metavar="NAME=VALUE", help="of the tasks, for methods fixed, cycle and joint: left=2,right=1"),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="no progress bar, no table")] = False,
     *,
@@ -63,7 +64,9 @@ def _planned(file: Path | None, fields: dict[str, Any]) -> Plan:
         try:
             content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
         except OSError as error:
-            raise RotaError(f"Expected a YAML file at {file}. Found none that can be read ({error.strerror}).") from error
+            raise RotaError(
+                f"Expected a YAML file at {file}. Found none that can be read ({error.strerror})."
+            ) from error
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise RotaError(f"{file}: expected YAML. Found {' '.join(str(error).split())}.") from error
         if not isinstance(content, dict):

@@ -50,7 +50,12 @@ def load_digits() -> Sequence[Task]:
 
 
 def _rows(
-    task: str, split: str, count: int, sources: NDArray[np.int64], pictures: NDArray[np.float32], digits: NDArray[np.int64]
+    task: str,
+    split: str,
+    count: int,
+    sources: NDArray[np.int64],
+    pictures: NDArray[np.float32],
+    digits: NDArray[np.int64],
 ) -> TensorRows:
     rng = generator(SEED, "digits", task, split)
     left, right = rng.choice(sources, (2, count))

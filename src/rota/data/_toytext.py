@@ -26,16 +26,16 @@ SEED = 0  # of the data, not of a run
 ROWS = {"train": 600, "dev": 200, "test": 200}
 
 PAD, SEP = "<pad>", "<sep>"
-NAMES = "ada bruno clara dmitri elif farid greta hugo".split()
-SURNAMES = "stone field marsh".split()
-VERBS = "paints mends sells finds carries hides".split()
-THINGS = "boat lamp basket clock ladder drum".split()
-PLACES = "harbour garden market attic tower".split()
-GOOD = "lovely bright sturdy charming".split()
-BAD = "ugly broken rotten dull".split()
-NUMBERS = "one two three four five six seven eight nine".split()
+NAMES = ["ada", "bruno", "clara", "dmitri", "elif", "farid", "greta", "hugo"]
+SURNAMES = ["stone", "field", "marsh"]
+VERBS = ["paints", "mends", "sells", "finds", "carries", "hides"]
+THINGS = ["boat", "lamp", "basket", "clock", "ladder", "drum"]
+PLACES = ["harbour", "garden", "market", "attic", "tower"]
+GOOD = ["lovely", "bright", "sturdy", "charming"]
+BAD = ["ugly", "broken", "rotten", "dull"]
+NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 WORDS = [PAD, SEP, *NAMES, *SURNAMES, *VERBS, *THINGS, *PLACES, *GOOD, *BAD, *NUMBERS]
-WORDS += "the in is and who where".split()
+WORDS += ["the", "in", "is", "and", "who", "where"]
 NUMBER = {word: k for k, word in enumerate(WORDS)}
 LONGEST = 20
 
@@ -81,7 +81,16 @@ def _where(rng: np.random.Generator) -> Row:
 def _roles(rng: np.random.Generator) -> Row:
     """Tagging: who (1), what (2), where (3), or none of these (0)?"""
     name = _name(rng)
-    words = [*name, rng.choice(VERBS), "the", rng.choice(GOOD + BAD), rng.choice(THINGS), "in", "the", rng.choice(PLACES)]
+    words = [
+        *name,
+        rng.choice(VERBS),
+        "the",
+        rng.choice(GOOD + BAD),
+        rng.choice(THINGS),
+        "in",
+        "the",
+        rng.choice(PLACES),
+    ]
     return words, [1] * len(name) + [0, 0, 0, 2, 0, 0, 3]
 
 

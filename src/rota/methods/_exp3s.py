@@ -21,4 +21,6 @@ def _exp3s(
     return Exp3S(given.tasks, eta, epsilon, seed, importance=importance, alpha=alpha)
 
 
-EXP3S = Method("exp3s", "a bandit that prefers tasks whose batches bring the largest gain", _exp3s, "001 EXP3.S", "prediction_gain")
+EXP3S = Method(
+    "exp3s", "a bandit that prefers tasks whose batches bring the largest gain", _exp3s, "001 EXP3.S", "prediction_gain"
+)

@@ -53,9 +53,7 @@ def _for_all(given: Given, weights: Mapping[str, Weight]) -> dict[str, Weight]:
             raise unknown_name("task in the weights", task, given.tasks)
     missing = [task for task in given.tasks if task not in weights]
     if missing:
-        raise RotaError(
-            f"Expected a weight for every task. Missing: {', '.join(missing)}. Give a task the weight 0 to leave it out."
-        )
+        raise RotaError(f"Expected a weight for every task. Missing: {', '.join(missing)}. Weight 0 leaves a task out.")
     return {task: weights[task] for task in given.tasks}
 
 

@@ -16,11 +16,11 @@ from rota.methods._table import METHODS
 from rota.models import MultiTaskModel, encoder_for
 from rota.runlog import Run
 from rota.seeds import integer
-from rota.streams import JointStream, TaskStream, batches_per_pass
+from rota.streams import JointStream, Stream, TaskStream, batches_per_pass
 from rota.tasks import check_tasks, limit_rows
 from rota.training import fit
 
-STREAMS = {"task": TaskStream, "joint": JointStream}
+STREAMS: dict[str, type[Stream]] = {"task": TaskStream, "joint": JointStream}
 
 
 def run_plan(plan: Plan, folder: Path, *, resume: bool | str = False, progress: bool = True) -> Run:

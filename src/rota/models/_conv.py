@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from rota.models._features import Features
+from rota.models._features import Encoder, Features
 
 
-class SmallConv(nn.Module):
+class SmallConv(Encoder):
     """Two convolutions with stride and a linear layer: enough for pictures of a dozen pixels.
 
     Args:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch import nn
-
 from rota.errors import RotaError
 from rota.models._conv import SmallConv
+from rota.models._features import Encoder
 from rota.models._text import TinyText
 from rota.tasks import Pictures, Task, Tokens
 
 
-def encoder_for(tasks: Sequence[Task], dropout: float = 0.1) -> nn.Module:
+def encoder_for(tasks: Sequence[Task], dropout: float = 0.1) -> Encoder:
     """A small encoder that fits the inputs of these tasks."""
     found = {task.inputs: task.name for task in tasks}
     if len(found) > 1:

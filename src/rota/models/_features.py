@@ -1,10 +1,10 @@
-"""What an encoder hands to the heads."""
+"""What an encoder is, and what it hands to the heads."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class Features(NamedTuple):
@@ -16,3 +16,12 @@ class Features(NamedTuple):
     rows: Tensor
     tokens: Tensor | None = None
     mask: Tensor | None = None
+
+
+class Encoder(nn.Module):
+    """The part that all tasks share: turns named inputs into `Features` of `width` numbers."""
+
+    width: int
+
+    def forward(self, inputs: dict[str, Tensor]) -> Features:
+        raise TypeError(f"{type(self).__name__} is an encoder without a forward pass")

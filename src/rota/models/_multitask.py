@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from rota.errors import unknown_name
+from rota.models._features import Encoder
 from rota.models._heads import Head
 from rota.tasks import Task
 
@@ -15,13 +16,13 @@ class MultiTaskModel(nn.Module):
     """A shared encoder and one head per task.
 
     Args:
-        encoder: A module with a `width` that turns named inputs into `Features`.
+        encoder: What the tasks share.
         tasks: What the heads are for.
 
     The call `model(task, inputs)` is all that training needs: any module that answers it can be trained.
     """
 
-    def __init__(self, encoder: nn.Module, tasks: Sequence[Task]) -> None:
+    def __init__(self, encoder: Encoder, tasks: Sequence[Task]) -> None:
         super().__init__()
         self.encoder = encoder
         self.heads = nn.ModuleDict({task.name: Head(task.kind, encoder.width) for task in tasks})
@@ -30,6 +31,7 @@ class MultiTaskModel(nn.Module):
         if task not in self.heads:
             raise unknown_name("task", task, self.heads.keys())
         head = self.heads[task]
+        assert isinstance(head, Head)
         if head.kind.sees != "choices":
             return head(self.encoder(inputs))
         # Each choice is a text of its own: [N, C, L] -> [N·C, L] -> one number each -> [N, C]

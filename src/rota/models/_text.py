@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rota.models._features import Features
+from rota.models._features import Encoder, Features
 
 
-class TinyText(nn.Module):
+class TinyText(Encoder):
     """Embeddings, one layer of attention, one of mixing; rows are the mean of their tokens.
 
     Padding never leaks: a row gives the same numbers whatever it is padded to.

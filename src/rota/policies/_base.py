@@ -55,13 +55,8 @@ class Policy(ABC):
     """Whether it depends on the order of its tasks by definition."""
 
     def __init__(self, tasks: Sequence[str]) -> None:
-        self.tasks = tuple(tasks)
+        self.tasks = task_names(type(self).__name__, tasks)
         self._index = {task: k for k, task in enumerate(self.tasks)}
-        if isinstance(tasks, str) or not self.tasks:
-            raise RotaError(f"{type(self).__name__} expects a list of at least one task name. Found {tasks!r}.")
-        if len(self._index) < len(self.tasks):
-            twice = sorted({task for task in self.tasks if self.tasks.count(task) > 1})
-            raise RotaError(f"{type(self).__name__} expects each task once. Found twice: {', '.join(twice)}.")
 
     @abstractmethod
     def probabilities(self, step: int) -> Floats:
@@ -162,6 +157,16 @@ class Policy(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self.tasks)})"
+
+
+def task_names(owner: str, tasks: Sequence[str]) -> tuple[str, ...]:
+    """The names as a tuple; refuse none, one string instead of a list, and names that stand twice."""
+    if isinstance(tasks, str) or not tasks:
+        raise RotaError(f"{owner} expects a list of at least one task name. Found {tasks!r}.")
+    if len(set(tasks)) < len(tasks):
+        twice = sorted({task for task in tasks if list(tasks).count(task) > 1})
+        raise RotaError(f"{owner} expects each task once. Found twice: {', '.join(twice)}.")
+    return tuple(tasks)
 
 
 def positive_weights(owner: str, weights: dict[str, float], what: str = "weights") -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rota.policies._base import Floats, Policy, positive_weights
+from rota.policies._base import Floats, Policy, positive_weights, task_names
 
 
 class Fixed(Policy):
@@ -20,7 +20,7 @@ class Fixed(Policy):
     def __init__(self, mixture: Mapping[str, float]) -> None:
         super().__init__(list(mixture))
         weights = positive_weights("Fixed", dict(mixture))
-        self._probabilities = weights / weights.sum()
+        self._probabilities: Floats = weights / weights.sum()
         self._probabilities.flags.writeable = False  # handed out as it is, every step
 
     @property
@@ -38,7 +38,7 @@ def uniform(tasks: Sequence[str]) -> Fixed:
     >>> uniform(["rte", "mrpc"]).mixture
     {'rte': 0.5, 'mrpc': 0.5}
     """
-    return Fixed({task: 1.0 for task in tasks})
+    return Fixed(dict.fromkeys(task_names("uniform", tasks), 1.0))
 
 
 def proportional(sizes: Mapping[str, float]) -> Fixed:

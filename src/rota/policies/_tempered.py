@@ -37,4 +37,5 @@ class Tempered(Policy):
     def probabilities(self, step: int) -> Floats:
         scaled = self._power(step) * self._log_sizes
         weights: Floats = np.exp(scaled - scaled.max())
-        return weights / weights.sum()
+        weights /= weights.sum()
+        return weights

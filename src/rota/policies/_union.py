@@ -41,7 +41,8 @@ class Union(Policy):
         self.remaining = self.batches.copy()
 
     def probabilities(self, step: int) -> Floats:
-        return self.remaining / self.remaining.sum()
+        share: Floats = self.remaining / self.remaining.sum()
+        return share
 
     def took(self, k: int, step: int) -> None:
         self.remaining[k] -= 1

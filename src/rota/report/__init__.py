@@ -1,2 +1,5 @@
-def write_report(runs, page):
-    page.write_text("stub")
+"""Tables and pictures from run logs: one page that a person reads. Never imports torch."""
+
+from rota.report._write import write_report
+
+__all__ = ["write_report"]

@@ -55,7 +55,7 @@ class Loader:
             batch_size=None,  # the sampler already yields whole batches
             sampler=_Upcoming(self._queue, self._shard),
             num_workers=self._workers,
-            collate_fn=_as_it_is,
+            collate_fn=_as_it_is,  # type: ignore[arg-type]  # one batch, not a list of rows
             generator=torch.Generator(),  # its own: starting workers must not touch the dropout's generator
         )
 
@@ -64,7 +64,7 @@ class _Fetch(Dataset[Batch]):
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    def __getitem__(self, ids: Ids) -> Batch:  # type: ignore[override]
+    def __getitem__(self, ids: Ids) -> Batch:
         return self._rows.batch(ids)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,7 +35,7 @@ class Batch:
         bounds = np.linspace(0, len(self), min(parts, len(self)) + 1).astype(int)
         return [
             Batch({name: tensor[a:b] for name, tensor in self.inputs.items()}, self.labels[a:b])
-            for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+            for a, b in itertools.pairwise(bounds)
         ]
 
 

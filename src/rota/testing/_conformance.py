@@ -101,7 +101,7 @@ def _a_choice_carries_its_probability(make: Make, tasks: Sequence[str]) -> None:
 def _same_seed_same_choices(make: Make, tasks: Sequence[str]) -> None:
     histories = []
     for noise in (1, 2):
-        np.random.seed(noise)  # noqa: NPY002 - somebody else's randomness must not matter
+        np.random.seed(noise)
         histories.append(_history(make(tasks), range(80), np.random.default_rng(5)))
     assert histories[0] == histories[1], "two equal policies with equal generators chose differently"
 
@@ -215,7 +215,9 @@ def _survives(updates: int) -> Callable[[Make, Sequence[str]], None]:
                 _assert_distribution(policy, step)
                 sizes.append(len(_memory(policy)))
         full = updates >= 5000  # a memory of fixed size needs some time to fill
-        assert not full or sizes[1] <= 1.5 * sizes[0] + 1000, f"its state grows with the steps: {sizes[0]}, {sizes[1]} characters"
+        assert not full or sizes[1] <= 1.5 * sizes[0] + 1000, (
+            f"its state grows with the steps: {sizes[0]}, {sizes[1]} characters"
+        )
 
     return survives_many_updates_in_bounded_memory
 

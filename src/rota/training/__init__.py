@@ -2,6 +2,6 @@
 
 from rota.training._evaluate import evaluate
 from rota.training._fit import fit
-from rota.training._recorder import NotANumber
+from rota.training._recorder import NotANumberError
 
-__all__ = ["NotANumber", "evaluate", "fit"]
+__all__ = ["NotANumberError", "evaluate", "fit"]

@@ -91,7 +91,9 @@ class Checkpoints:
                     self._read(self._folder / "checkpoints" / name)
                 except RotaError:
                     continue
-                return f"The one before is good: continue with `rota train --resume {self._folder} --checkpoint {name}`."
+                return (
+                    f"The one before is good: continue with `rota train --resume {self._folder} --checkpoint {name}`."
+                )
         return "There is no other good checkpoint: start again in a new folder."
 
     def _write(
@@ -120,13 +122,17 @@ class Checkpoints:
             content = {name: (path / name).read_bytes() for name in manifest["files"]}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise RotaError(f"Expected a whole checkpoint at {path}. Found a damaged one ({error}).") from error
-        damaged = [name for name, data in content.items() if hashlib.sha256(data).hexdigest() != manifest["files"][name]]
+        damaged = [
+            name for name, data in content.items() if hashlib.sha256(data).hexdigest() != manifest["files"][name]
+        ]
         if damaged:
             raise RotaError(f"Expected a whole checkpoint at {path}. Found {', '.join(damaged)} damaged.")
         if manifest.get("run") != self._run:
             raise RotaError(f"Expected a checkpoint of run {self._run} at {path}. Found one of run {manifest['run']}.")
         state = json.loads(content.pop(STATE)) if STATE in content else {}
-        return state, {name.removesuffix(".safetensors"): safetensors.torch.load(data) for name, data in content.items()}
+        return state, {
+            name.removesuffix(".safetensors"): safetensors.torch.load(data) for name, data in content.items()
+        }
 
 
 def _name(step: int) -> str:
@@ -135,7 +141,9 @@ def _name(step: int) -> str:
 
 def _pack(tensors: dict[str, Tensor]) -> bytes:
     # Copied: safetensors refuses tensors that share memory, such as tied weights.
-    return safetensors.torch.save({name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()})
+    return safetensors.torch.save(
+        {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
+    )
 
 
 def _write_bytes(path: Path, data: bytes) -> None:

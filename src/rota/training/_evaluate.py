@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from rota.streams import Shard
 from rota.tasks import Facts, Task
+from rota.training.engine import at_least_float
 
 Gather = Callable[[Any], list[Any]]
 """Collects one object per process, in the order of the ranks."""
@@ -68,8 +69,7 @@ def _evaluate_task(
     for number, start in enumerate(range(0, len(rows), batch_size)):
         if number % shard.world == shard.rank:
             batch = rows.batch(np.arange(start, min(start + batch_size, len(rows)))).to(device)
-            outputs = model(task.name, batch.inputs)
-            outputs = outputs.float()  # half precision is for training; losses are compared to the last digit
+            outputs = at_least_float(model(task.name, batch.inputs))
             facts = {"loss": task.kind.losses(outputs, batch.labels), **task.kind.facts(outputs, batch.labels)}
             own.append((number, facts))
     batches = sorted((pair for pairs in gather(own) for pair in pairs), key=lambda pair: pair[0])

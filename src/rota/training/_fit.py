@@ -18,6 +18,7 @@ import rota
 from rota.errors import RotaError
 from rota.policies import Policy
 from rota.runlog import LOG, RUN, SCHEMA, SUMMARY, Ledger, LogWriter, Run, write_json
+from rota.settings import Settings
 from rota.signals import Signal
 from rota.streams import Stream, TaskStream
 from rota.tasks import Task, check_tasks
@@ -28,7 +29,6 @@ from rota.training._optimizer import load_optimizer_tensors, optimizer_tensors
 from rota.training._progress import ProgressBar
 from rota.training._recorder import Recorder
 from rota.training._session import Session, surroundings, threads_for
-from rota.settings import Settings
 from rota.training.engine import EagerEngine
 
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -191,7 +191,9 @@ class _Training:
             if then.get(name) != now.get(name)
         ]
         if changed:
-            raise RotaError(f"A resumed run expects the settings that it was started with. Changed: {'; '.join(changed)}.")
+            raise RotaError(
+                f"A resumed run expects the settings that it was started with. Changed: {'; '.join(changed)}."
+            )
         if run.info["processes"] != self.session.shard.world:
             raise RotaError(
                 f"{self.folder} expects {run.info['processes']} process(es), as it was started with. "

@@ -18,7 +18,7 @@ from rota.training.engine import Outcome
 Numbers = Tensor | list[float] | None
 
 
-class NotANumber(RotaError):
+class NotANumberError(RotaError):
     """A loss that is none: names the task and the step."""
 
 
@@ -116,8 +116,8 @@ class Recorder:
         self.skipped = state["skipped"]
 
 
-def not_a_number(task: str, step: int) -> NotANumber:
-    return NotANumber(
+def not_a_number(task: str, step: int) -> NotANumberError:
+    return NotANumberError(
         f"Expected a loss that is a number. Found none for task '{task}' at step {step}. "
         f"Lower --lr, look at the task's rows, or leave such steps out with --on-nan skip."
     )

@@ -13,8 +13,8 @@ from accelerate.utils import gather_object
 from torch import nn
 
 from rota.seeds import integer
-from rota.streams import Shard
 from rota.settings import Settings
+from rota.streams import Shard
 
 SMALL = 2_000_000
 """Parameters below which a second CPU thread only costs."""
@@ -26,7 +26,7 @@ class Session:
     def __init__(self, settings: Settings) -> None:
         AcceleratorState._reset_state()  # an earlier run in this process may have had another precision
         self.accelerator = Accelerator(
-            cpu=settings.device == "cpu",
+            cpu=settings.device == "cpu" or not torch.accelerator.is_available(),
             mixed_precision=settings.precision,
             # A step trains one task; the heads of the others have no gradient and are left alone.
             kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],

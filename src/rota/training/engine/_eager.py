@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,11 +13,11 @@ from torch import Tensor, nn
 
 from rota.runlog import Ledger
 from rota.schedules import warmup_linear
+from rota.settings import Settings
 from rota.signals import Signal, View
 from rota.streams import Part, Turn
 from rota.tasks import Batch, Task
 from rota.training._optimizer import make_optimizer
-from rota.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ class Outcome:
     losses: Tensor
     values: Tensor | None = None
     skipped: bool = False
+
+
+def at_least_float(outputs: Tensor) -> Tensor:
+    """Half precision is for the model; losses are computed in full."""
+    return outputs.float() if outputs.dtype in (torch.float16, torch.bfloat16) else outputs
 
 
 class EagerEngine:
@@ -72,30 +78,32 @@ class EagerEngine:
         if signal is None:
             return Outcome(losses)
         views = [
-            View(part.task, turn.step, losses[k], lambda part=part, own=batches[k]: self._again(part, own))
+            View(part.task, turn.step, losses[k], functools.partial(self._again, part, batches[k]))
             for k, part in enumerate(turn.parts)
         ]
         return Outcome(losses, torch.stack([signal(view) for view in views]))
 
     def _backward(self, parts: Sequence[Part], batches: list[list[Batch]]) -> list[Tensor]:
         """Add up the gradients of all forward passes; return this process's sum of losses for each part."""
-        passes = [(k, batch) for k, own in enumerate(batches) for batch in own]
-        sums = [torch.zeros((), device=self._accelerator.device) for _ in parts]
-        counted = [part.counted for part in parts]
-        for number, (k, batch) in enumerate(passes):
-            last = number == len(passes) - 1  # processes exchange gradients once, at the end
-            with contextlib.nullcontext() if last else self._accelerator.no_sync(self._wrapped):
-                losses = self._losses(self._wrapped, parts[k].task, batch)[: counted[k]]
-                counted[k] -= len(losses)
-                total = losses.sum()
-                # Averaged over processes afterwards, hence the factor.
-                factor = parts[k].weight * self._accelerator.num_processes / len(parts[k].ids)
-                self._accelerator.backward(total * factor)
-                sums[k] = sums[k] + total.detach()
+        sums = []
+        for part, own in zip(parts, batches, strict=True):
+            # Gradients are averaged over processes, hence their number in the factor.
+            factor = part.weight * self._accelerator.num_processes / len(part.ids)
+            totals, left = [], part.counted
+            for number, batch in enumerate(own, start=1):
+                # Processes exchange gradients at the end of a part: the next one does not use this head.
+                last = number == len(own)
+                with contextlib.nullcontext() if last else self._accelerator.no_sync(self._wrapped):
+                    losses = self._losses(self._wrapped, part.task, batch)[:left]
+                    total = losses.sum()
+                    self._accelerator.backward(total * factor)
+                totals.append(total.detach())
+                left -= len(losses)
+            sums.append(torch.stack(totals).sum())
         return sums
 
     def _losses(self, model: nn.Module, task: str, batch: Batch) -> Tensor:
-        return self._kinds[task].losses(model(task, batch.inputs).float(), batch.labels)
+        return self._kinds[task].losses(at_least_float(model(task, batch.inputs)), batch.labels)
 
     def _means(self, parts: Sequence[Part], sums: list[Tensor]) -> Tensor:
         total = torch.stack(sums)

@@ -1,0 +1,97 @@
+"""Dev loss and dev score over the run: one small panel per task, one line per method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from rota.report._history import AVERAGE, History, Key
+from rota.report._numbers import Curve, mean_curve
+from rota.report._palette import Look
+from rota.report._plots import dress, label, plain, plotly_objects, to_html
+
+HEIGHT = 230
+CROWD = 8  # methods beyond which one box with all their numbers hides the panel
+
+
+def curve_panels(histories: Mapping[str, Sequence[History]], tasks: Mapping[str, bool], looks: dict[str, Look]) -> str:
+    """All panels: scores first, then losses; the average before the tasks.
+
+    Args:
+        histories: Of the runs of each method.
+        tasks: Each with whether it is auxiliary.
+        looks: Of each method.
+    """
+    told = []
+    for what, title, scale in (("score", "Dev score, in percent", 100.0), ("loss", "Dev loss", 1.0)):
+        panels = []
+        for number, key in enumerate([AVERAGE, *tasks]):
+            curves = {name: _curve(own, what, key) for name, own in histories.items()}
+            if not any(len(curve.steps) for curve in curves.values()):
+                continue
+            figure = to_html(_panel(curves, looks, scale), f"{what}-{number}")
+            panels.append(f'<figure class="panel"><figcaption>{_caption(key, tasks)}</figcaption>{figure}</figure>')
+        if panels:
+            told.append(f'<h3>{title}</h3><div class="panels">{"".join(panels)}</div>')
+    return "".join(told) or "<p>No run has been evaluated yet.</p>"
+
+
+def _curve(histories: Sequence[History], what: str, key: Key) -> Curve:
+    return mean_curve([getattr(history, what).get(key, {}) for history in histories])
+
+
+def _panel(curves: Mapping[str, Curve], looks: dict[str, Look], scale: float) -> Any:
+    go = plotly_objects()
+    figure = go.Figure()
+    for name, curve in curves.items():
+        if len(curve.steps) and curve.runs.max() > 1:
+            figure.add_trace(_band(go, name, curve, looks[name], scale))
+    for name, curve in curves.items():
+        if len(curve.steps):
+            figure.add_trace(_line(go, name, curve, looks[name], scale))
+    together = len(curves) <= CROWD
+    dress(
+        figure,
+        HEIGHT,
+        margin={"l": 42, "r": 14, "t": 6, "b": 30},
+        hovermode="x unified" if together else "closest",
+    )
+    figure.update_yaxes(nticks=6)
+    return figure
+
+
+def _band(go: Any, name: str, curve: Curve, look: Look, scale: float) -> Any:
+    steps = curve.steps.tolist()
+    return go.Scatter(
+        x=steps + steps[::-1],
+        y=plain([*(scale * curve.high), *(scale * curve.low[::-1])]),
+        fill="toself",
+        fillcolor=look.shade(0.13),
+        mode="lines",
+        line={"width": 0},
+        hoverinfo="skip",
+        legendgroup=name,
+    )
+
+
+def _line(go: Any, name: str, curve: Curve, look: Look, scale: float) -> Any:
+    single = len(curve.steps) == 1  # one point is no line
+    low, high = plain(scale * curve.low), plain(scale * curve.high)
+    return go.Scatter(
+        x=curve.steps.tolist(),
+        y=plain(scale * curve.mean),
+        customdata=list(zip(low, high, curve.runs.tolist(), strict=True)),
+        mode="markers" if single else "lines",
+        line={"color": look.colour, "dash": look.dash, "width": look.width},
+        marker={"color": look.colour},
+        name=label(name),
+        hovertemplate="%{y:.4g} (%{customdata[0]:.4g} to %{customdata[1]:.4g}, n = %{customdata[2]})",
+        legendgroup=name,
+    )
+
+
+def _caption(key: Key, tasks: Mapping[str, bool]) -> str:
+    if key is AVERAGE:
+        return "<strong>average</strong> <small>of the tasks that count</small>"
+    return f"{escape(key)} <small>auxiliary</small>" if tasks[key] else escape(key)

@@ -1,0 +1,121 @@
+"""Which runs belong together: same method, same settings, another seed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rota.runlog import Run
+
+HARMLESS = {"seed", "device", "threads", "num_workers", "eval_batch_size", "checkpoint_every"}
+"""Fields that runs of one group may differ in: the seed, and how a run was executed."""
+
+SHOWN = 3  # fields that fit into the name of a group
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ in their seed only: one row, one line, one column, one colour.
+
+    Args:
+        name: The method; with the settings that tell it from other groups of the same method.
+        runs: At least one.
+    """
+
+    name: str
+    runs: tuple[Run, ...]
+
+    @property
+    def finished(self) -> list[Run]:
+        return [run for run in self.runs if run.finished]
+
+
+def group_runs(runs: Iterable[Run]) -> list[Group]:
+    """Put runs together that differ in their seed only, in the order in which they come.
+
+    Runs of one method with different settings are never averaged: they become groups of their own.
+    """
+    families: dict[str, dict[str, list[Run]]] = {}
+    for run in runs:
+        settings = json.dumps(_identity(run), sort_keys=True)
+        families.setdefault(method_of(run), {}).setdefault(settings, []).append(run)
+    groups = []
+    for method, members in families.items():
+        names = _names(method, [_identity(own[0]) for own in members.values()])
+        groups += [Group(name, tuple(own)) for name, own in zip(names, members.values(), strict=True)]
+    return groups
+
+
+def method_of(run: Run) -> str:
+    """The name of its method; of its policy where a program called `fit` without one."""
+    return str(run.plan.get("method") or run.info.get("policy") or "unnamed")
+
+
+def tasks_of(runs: Iterable[Run]) -> dict[str, bool]:
+    """All tasks of these runs, each with whether it is auxiliary wherever it occurs; those that count come first."""
+    auxiliary: dict[str, bool] = {}
+    for run in runs:
+        for task, info in run.info["tasks"].items():
+            auxiliary[task] = auxiliary.get(task, True) and bool(info.get("auxiliary"))
+    return dict(sorted(auxiliary.items(), key=lambda item: item[1]))
+
+
+def counted_tasks(run: Run) -> list[str]:
+    """The tasks that count in the averages of this run."""
+    return [task for task, info in run.info["tasks"].items() if not info.get("auxiliary")]
+
+
+def run_names(runs: Sequence[Run]) -> list[str]:
+    """Short names of runs: their folders, with the folder above where two are called the same."""
+    short = [run.folder.name for run in runs]
+    return [
+        name if short.count(name) == 1 else f"{run.folder.parent.name}/{name}"
+        for run, name in zip(runs, short, strict=True)
+    ]
+
+
+def flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings as one level.
+
+    >>> flat({"steps": 600, "options": {"eta": 0.1}, "rows": {}})
+    {'steps': 600, 'options.eta': 0.1}
+    """
+    found: dict[str, Any] = {}
+    for name, value in content.items():
+        found.update(flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value})
+    return found
+
+
+def shown(value: Any) -> str:
+    """A setting as a person writes it.
+
+    >>> shown(["left", "right"]), shown(None), shown(0.5)
+    ('left, right', '–', '0.5')
+    """
+    if value is None:
+        return "–"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _identity(run: Run) -> dict[str, Any]:
+    """Everything that makes a run another experiment and not another seed."""
+    settings = {name: value for name, value in flat(run.plan).items() if name not in HARMLESS}
+    learned = [f"{name}{' (auxiliary)' if info.get('auxiliary') else ''}" for name, info in run.info["tasks"].items()]
+    return {**settings, "tasks": learned, "parameters": run.info.get("parameters")}
+
+
+def _names(method: str, members: list[dict[str, Any]]) -> list[str]:
+    """One name per group of a method: nothing to add if there is one, else the settings in which they differ."""
+    if len(members) == 1:
+        return [method]
+    fields = dict.fromkeys(field for member in members for field in member)
+    differing = [field for field in fields if len({shown(member.get(field)) for member in members}) > 1][:SHOWN]
+    names = [_name(method, member, differing) for member in members]
+    return [name if names.count(name) == 1 else f"{name} #{k}" for k, name in enumerate(names, start=1)]
+
+
+def _name(method: str, member: dict[str, Any], fields: list[str]) -> str:
+    said = [f"{field.rsplit('.', 1)[-1]} {shown(member.get(field))}" for field in fields]
+    return f"{method} ({', '.join(said)})"

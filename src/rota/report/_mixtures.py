@@ -1,0 +1,173 @@
+"""Figure 2 of paper 000: losses over updates, and below them what the mixture did; one column per method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rota.report._history import AVERAGE, History, Key
+from rota.report._numbers import Curve, Tiles, mean_curve, mixture_tiles, realised_tiles
+from rota.report._palette import AGGREGATE, GREY, Look
+from rota.report._plots import dress, label, plain, plotly_objects, shorter, to_html
+
+TOP, TILE, GAP, HEAD, FOOT = 240, 20, 20, 58, 46  # heights in pixels
+RIGHT, NARROW, WIDE = 64, 170, 460  # widths in pixels; of a column: at least, at most
+FINE = 50  # columns of tiles beyond which gaps between them hide the tiles
+
+
+@dataclass(frozen=True)
+class TileRow:
+    """One row of tiles.
+
+    Args:
+        title: Beside the row.
+        make: Tiles from the runs of a method and the names of the tasks.
+        scale: Rows of one scale share their colours, so that they can be compared; a row in another unit (an
+            uncertainty) names "coloraxis2".
+    """
+
+    title: str
+    make: Callable[[Sequence[History], Sequence[str]], Tiles]
+    scale: str = "coloraxis"
+
+
+ROWS = (TileRow("mixture", mixture_tiles), TileRow("realised", realised_tiles))
+
+
+def mixture_figure(
+    histories: Mapping[str, Sequence[History]], methods: Mapping[str, Look], tasks: Mapping[str, Look]
+) -> str:
+    """The figure, wide enough for all its columns.
+
+    Args:
+        histories: Of the runs of each method.
+        methods: How each method looks.
+        tasks: How each task looks.
+    """
+    go = plotly_objects()
+    from plotly.subplots import make_subplots
+
+    tall, columns = TILE * len(tasks), len(histories)
+    inner = TOP + len(ROWS) * (tall + GAP)
+    figure = make_subplots(
+        rows=1 + len(ROWS),
+        cols=columns,
+        shared_xaxes="columns",
+        shared_yaxes="rows",
+        row_heights=[TOP, *[tall] * len(ROWS)],
+        vertical_spacing=GAP / inner,
+        horizontal_spacing=min(0.015, 0.5 / columns),
+    )
+    largest: dict[str, float] = {}
+    averages, edges, losses = {}, [0.0], [0.0]
+    for column, (name, own) in enumerate(histories.items(), start=1):
+        curves = {key: mean_curve([history.loss.get(key, {}) for history in own]) for key in [*tasks, AVERAGE]}
+        averages[name] = curves[AVERAGE]
+        losses += [value for curve in curves.values() for value in curve.mean]
+        for trace in _losses(go, curves, tasks):
+            figure.add_trace(trace, row=1, col=column)
+        for row, kind in enumerate(ROWS, start=2):
+            tiles = kind.make(own, list(tasks))
+            figure.add_trace(_heat(go, kind, tiles, tasks), row=row, col=column)
+            edges += [*tiles.edges[:1], *tiles.edges[-1:]]
+            largest[kind.scale] = max([largest.get(kind.scale, 0), *tiles.values[np.isfinite(tiles.values)]])
+    left = 58 + 7 * min(max(map(len, tasks), default=0), 16)  # room for the names of the tasks
+    dress(figure, HEAD + inner + FOOT, margin={"l": left, "r": RIGHT, "t": HEAD, "b": FOOT}, hovermode="closest")
+    figure.update_xaxes(showgrid=False, nticks=4, range=[min(edges), max(edges)])
+    room = 0.06 * (max(losses) - min(losses) or 1)  # plotly's own guess leaves half of the panel empty
+    figure.update_yaxes(range=[min(losses) - room, max(losses) + room], row=1)
+    _finish_axes(figure, [shorter(task) for task in tasks])
+    for column, (name, average) in enumerate(averages.items(), start=1):
+        _add_heading(figure, name, average, methods[name], column)
+    figure.update_layout({scale: _colours(top, inner - TOP) for scale, top in largest.items()})
+    style = f"min-width:{left + RIGHT + NARROW * columns}px;max-width:{left + RIGHT + WIDE * columns}px"
+    return f'<div class="scroll"><div style="{style}">{to_html(figure, "mixtures")}</div></div>'
+
+
+def _losses(go: Any, curves: Mapping[Key, Curve], tasks: Mapping[str, Look]) -> list[Any]:
+    """A line per task and a thick one for the average, each with a marker at its minimum."""
+    traces = []
+    for key, curve in curves.items():
+        lowest = curve.minimum
+        if lowest is None:
+            continue
+        look, group, name = (AGGREGATE, "average", "average") if key is AVERAGE else (tasks[key], f"task {key}", key)
+        hover = f"{label(name)}: %{{y:.4g}} at update %{{x}}<extra></extra>"
+        line = {"color": look.colour, "dash": look.dash, "width": look.width}
+        traces.append(
+            go.Scatter(
+                x=curve.steps.tolist(),
+                y=plain(curve.mean),
+                mode="lines",
+                line=line,
+                legendgroup=group,
+                hovertemplate=hover,
+            )
+        )
+        traces.append(
+            go.Scatter(
+                x=[lowest[0]],
+                y=plain([lowest[1]]),
+                mode="markers",
+                marker={"color": look.colour, "size": 8, "symbol": look.symbol},
+                legendgroup=group,
+                hovertemplate=f"lowest {hover}",
+            )
+        )
+    return traces
+
+
+def _heat(go: Any, kind: TileRow, tiles: Tiles, tasks: Mapping[str, Look]) -> Any:
+    return go.Heatmap(
+        x=plain(tiles.edges),
+        y=list(range(len(tasks))),
+        z=plain(tiles.values),
+        customdata=[[f"{label(task)}: {text}" for text in tiles.labels] for task in tasks],
+        coloraxis=kind.scale,
+        xgap=0.5 if tiles.values.shape[1] <= FINE else 0,
+        ygap=1,
+        hoverongaps=False,
+        hovertemplate=f"%{{customdata}}<br>{kind.title} %{{z:.1%}}<extra></extra>",
+    )
+
+
+def _add_heading(figure: Any, name: str, average: Curve, look: Look, column: int) -> None:
+    """The method above its column, with the average's minimum in words and as a line."""
+    lowest = average.minimum
+    if lowest:
+        figure.add_vline(x=lowest[0], line={"color": GREY, "width": 1, "dash": "dot"}, row=1, col=column)
+    said = f"lowest average {lowest[1]:.3f}<br>at update {lowest[0]}" if lowest else "no average"
+    figure.add_annotation(
+        text=f'<b style="color:{look.colour}">{shorter(name, 24)}</b><br><span style="font-size:11px">{said}</span>',
+        x=0.5,
+        y=1,
+        xref=f"x{column if column > 1 else ''} domain",
+        yref="paper",
+        yanchor="bottom",
+        showarrow=False,
+    )
+
+
+def _finish_axes(figure: Any, tasks: list[str]) -> None:
+    """Names of tasks beside the first column only, updates below the last row only."""
+    figure.update_xaxes(title={"text": "updates", "standoff": 6}, row=1 + len(ROWS))
+    figure.update_yaxes(title={"text": "dev loss", "standoff": 8}, row=1, col=1)
+    for row, kind in enumerate(ROWS, start=2):
+        figure.update_yaxes(
+            autorange="reversed", showgrid=False, tickmode="array", tickvals=list(range(len(tasks))), row=row
+        )
+        figure.update_yaxes(ticktext=tasks, title={"text": kind.title, "standoff": 8}, row=row, col=1)
+
+
+def _colours(largest: float, height: int) -> dict[str, Any]:
+    """From zero to the largest tile of the page."""
+    bar = {"thickness": 10, "len": height - GAP, "lenmode": "pixels", "y": 0, "yanchor": "bottom", "x": 1.01}
+    return {
+        "colorscale": "Cividis",
+        "cmin": 0,
+        "cmax": float(largest) or 1.0,
+        "colorbar": {**bar, "tickformat": ".0%", "outlinewidth": 0},
+    }

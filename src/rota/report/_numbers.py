@@ -1,0 +1,149 @@
+"""Means over seeds: of scores, of curves, of tiles. Arrays in, arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rota.report._history import History
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation over seeds; not a number where there are too few."""
+
+    mean: float
+    std: float
+    n: int
+
+
+def spread(values: Iterable[float | None]) -> Spread:
+    """
+    >>> spread([1.0, 2.0, 3.0, None])
+    Spread(mean=2.0, std=1.0, n=3)
+    """
+    present = [value for value in values if value is not None]
+    mean = float(np.mean(present)) if present else np.nan
+    std = float(np.std(present, ddof=1)) if len(present) > 1 else np.nan
+    return Spread(mean, std, len(present))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much higher one method is than another on the same seeds, with the standard error of that mean."""
+
+    mean: float
+    error: float
+    n: int
+
+    @property
+    def tells(self) -> bool:
+        """Whether it is more than noise: at least three seeds and two standard errors."""
+        return self.n >= 3 and abs(self.mean) > 1e-12 and abs(self.mean) >= 2 * self.error
+
+
+def paired(one: Mapping[int, float], other: Mapping[int, float]) -> Difference:
+    """Compare scores by seed, on the seeds that both have.
+
+    >>> paired({0: 0.75, 1: 0.5, 2: 0.5}, {0: 0.5, 1: 0.25})
+    Difference(mean=0.25, error=0.0, n=2)
+    """
+    over = spread(one[seed] - other[seed] for seed in one if seed in other)
+    return Difference(over.mean, float(over.std / np.sqrt(over.n)) if over.n > 1 else np.nan, over.n)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A mean over runs, step by step, with the smallest and largest run and how many there are."""
+
+    steps: NDArray[np.int64]
+    mean: Floats
+    low: Floats
+    high: Floats
+    runs: NDArray[np.int64]
+
+    @property
+    def minimum(self) -> tuple[int, float] | None:
+        """Step and value of the lowest mean; the earlier one of equals."""
+        if not len(self.steps):
+            return None
+        at = int(np.argmin(self.mean))
+        return int(self.steps[at]), float(self.mean[at])
+
+
+def mean_curve(series: Sequence[Mapping[int, float]]) -> Curve:
+    """Align runs by step; each step is the mean of the runs that have a number there."""
+    steps = sorted({step for values in series for step in values})
+    columns = [[values[step] for values in series if step in values] for step in steps]
+    mean, low, high = (
+        np.array([of(column) for column in columns], dtype=np.float64) for of in (np.mean, np.min, np.max)
+    )
+    runs = np.array([len(column) for column in columns], dtype=np.int64)
+    return Curve(np.array(steps, dtype=np.int64), mean, low, high, runs)
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A number per task and stretch of the run.
+
+    Args:
+        edges: Where the stretches begin and end; one more than there are columns.
+        labels: What each stretch is called.
+        values: Tasks × stretches; not a number where there is none.
+    """
+
+    edges: Floats
+    labels: list[str]
+    values: Floats
+
+
+def mixture_tiles(histories: Sequence[History], tasks: Sequence[str]) -> Tiles:
+    """The mixture that the policy held at each evaluation, mean over runs. Tiles are centred on the evaluations."""
+    curves = [mean_curve([history.mixture.get(task, {}) for history in histories]) for task in tasks]
+    steps = sorted({int(step) for curve in curves for step in curve.steps})
+    values = np.full((len(tasks), len(steps)), np.nan)
+    for row, curve in enumerate(curves):
+        values[row, np.searchsorted(steps, curve.steps)] = curve.mean
+    return Tiles(_edges_around(steps), [f"at update {step}" for step in steps], values)
+
+
+def realised_tiles(histories: Sequence[History], tasks: Sequence[str]) -> Tiles:
+    """The share of the turns that each task got between two evaluations, mean over runs.
+
+    A joint step is a turn of every task in it, so the shares of a stretch always add up to one.
+    """
+    ends = {last + 1 for history in histories for last, _ in history.turns[-1:]}  # updates after the last evaluation
+    edges = sorted({0, *ends}.union(*(history.evaluations for history in histories)))
+    rows = {task: row for row, task in enumerate(tasks)}
+    counts = np.zeros((len(histories), len(tasks), max(len(edges) - 1, 0)))
+    for run, history in enumerate(histories):
+        at = np.searchsorted(edges, [step for step, _ in history.turns], side="right") - 1
+        for column, (_, chosen) in zip(at, history.turns, strict=True):
+            for task in chosen:
+                counts[run, rows[task], column] += 1
+    turns = counts.sum(axis=1, keepdims=True)
+    shares = np.divide(counts, turns, out=np.zeros_like(counts), where=turns > 0)
+    runs = (turns > 0).sum(axis=0)
+    values = np.divide(shares.sum(axis=0), runs, out=np.full(counts.shape[1:], np.nan), where=runs > 0)
+    known = {task for history in histories for task in history.tasks}
+    values[[task not in known for task in tasks]] = np.nan  # never asked for, which is not the same as never chosen
+    labels = [f"updates {start + 1}–{end}" for start, end in pairwise(edges)]
+    return Tiles(np.array(edges, dtype=np.float64), labels, values)
+
+
+def _edges_around(steps: Sequence[int]) -> Floats:
+    """Half-way between neighbours; the outer tiles are as wide as their neighbours.
+
+    >>> _edges_around([0, 10, 30]).tolist()
+    [-5.0, 5.0, 20.0, 40.0]
+    """
+    if len(steps) < 2:
+        return np.array([edge for step in steps for edge in (step - 0.5, step + 0.5)])
+    middles = (np.array(steps[1:]) + np.array(steps[:-1])) / 2
+    return np.array([2 * steps[0] - middles[0], *middles, 2 * steps[-1] - middles[-1]])

@@ -1,0 +1,43 @@
+"""The HTML around tables and figures: one file, nothing fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+
+from rota.report._palette import Look
+
+
+def section(title: str, *parts: str) -> str:
+    """A heading and what stands under it."""
+    return f"<section><h2>{escape(title)}</h2>{''.join(parts)}</section>"
+
+
+def legend(looks: Mapping[str, Look], names: Mapping[str, str], notes: Mapping[str, str] | None = None) -> str:
+    """Buttons that show and hide lines in all figures of their section.
+
+    Args:
+        looks: By what figures call the line.
+        names: What the reader calls it.
+        notes: A word after some names.
+    """
+    buttons = (
+        f'<button type="button" aria-pressed="true" data-name="{escape(key)}">{look.swatch()} {escape(names[key])}'
+        f"{f' <small>{escape(notes[key])}</small>' if notes and notes.get(key) else ''}</button>"
+        for key, look in looks.items()
+    )
+    return f'<div class="legend">{"".join(buttons)}</div>'
+
+
+def whole_page(title: str, body: str, plotly: str) -> str:
+    """Everything in one string; the script of the figures stands once, before them."""
+    style, script = (
+        files("rota.report").joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+    )
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{escape(title)}</title>\n'
+        f"<style>\n{style}</style>\n<script>{plotly}</script>\n</head>\n<body>\n<main>\n<h1>{escape(title)}</h1>\n"
+        f"{body}\n</main>\n<script>\n{script}</script>\n</body>\n</html>\n"
+    )

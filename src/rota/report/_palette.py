@@ -1,0 +1,58 @@
+"""Colours that everybody can tell apart, on light and on dark ground."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+METHODS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8A8A", "#C9B800")
+"""Okabe and Ito; grey for their black, which dark ground swallows, and a darker yellow, which white does."""
+
+TASKS = ("#CC6677", "#44AA99", "#C2A83E", "#6FB7DD", "#AA4499", "#999933", "#4C9A5B", "#B0627F")
+"""After Tol's muted scheme: tasks look different from methods."""
+
+GREY = "#848B94"  # text in figures, readable on both grounds
+FAINT = "rgba(132,139,148,0.22)"  # grid lines
+DASHES = {"solid": "", "dash": "6 3", "dot": "2 2.5", "dashdot": "6 2.5 2 2.5"}
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down", "hexagon")
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method or a task is drawn, everywhere on the page."""
+
+    colour: str
+    dash: str = "solid"
+    symbol: str = "circle"
+    width: float = 2.0
+
+    def swatch(self) -> str:
+        """A short piece of the line, for tables and legends."""
+        return (
+            f'<svg class="swatch" width="22" height="8" aria-hidden="true"><line x1="1" y1="4" x2="21" y2="4" '
+            f'stroke="{self.colour}" stroke-width="{self.width + 0.5}" stroke-dasharray="{DASHES[self.dash]}"/></svg>'
+        )
+
+    def shade(self, opacity: float) -> str:
+        """The colour, see-through."""
+        red, green, blue = (int(self.colour[k : k + 2], 16) for k in (1, 3, 5))
+        return f"rgba({red},{green},{blue},{opacity})"
+
+
+AGGREGATE = Look(GREY, width=3.0, symbol="x")
+
+
+def method_looks(names: Iterable[str]) -> dict[str, Look]:
+    """One look per method; where colours run out, the next kind of dash."""
+    dashes = tuple(DASHES)
+    return {
+        name: Look(METHODS[k % len(METHODS)], dashes[k // len(METHODS) % len(dashes)]) for k, name in enumerate(names)
+    }
+
+
+def task_looks(tasks: dict[str, bool]) -> dict[str, Look]:
+    """One look per task; auxiliary ones are dotted."""
+    return {
+        task: Look(TASKS[k % len(TASKS)], "dot" if auxiliary else "solid", SYMBOLS[k % len(SYMBOLS)], 1.5)
+        for k, (task, auxiliary) in enumerate(tasks.items())
+    }

@@ -1,0 +1,90 @@
+"""From runs to one page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rota.errors import RotaError
+from rota.report._curves import curve_panels
+from rota.report._groups import group_runs, run_names, tasks_of
+from rota.report._history import read_history
+from rota.report._mixtures import mixture_figure
+from rota.report._page import legend, section, whole_page
+from rota.report._palette import AGGREGATE, method_looks, task_looks
+from rota.report._plots import plotly_script
+from rota.report._settings import settings_section
+from rota.report._tables import cost_table, score_table
+from rota.report._words import count, unfinished, what_it_shows, what_ran
+from rota.runlog import Run
+
+CURVES = (
+    '<p class="note">Lines are means over seeds, bands reach from the smallest to the largest seed. Where a run has '
+    "no number (it ended earlier, or its loss was none) the mean is over the others: n under the pointer says over "
+    "how many.</p>"
+)
+MIXTURES = (
+    '<p class="note">Top: dev loss of each task and of the average over the tasks that count, mean over seeds, with a '
+    "marker at each minimum and a line at the average's. <em>mixture</em>: the probability (in joint training the "
+    "weight) that the method gave each task at each evaluation. <em>realised</em>: the share of the turns that each "
+    "task then got since the evaluation before; a joint step is a turn of every task in it. All tiles have one colour "
+    "scale.</p>"
+)
+
+
+def write_report(runs: Sequence[Run], page: Path) -> None:
+    """Write one self-contained HTML page: scores, curves, mixtures, costs, settings.
+
+    The same runs give the same bytes.
+
+    Args:
+        runs: Finished or not, of any methods, seeds and tasks.
+        page: The file to write; one that exists is replaced.
+    """
+    if not runs:
+        raise RotaError("A report expects at least one run. Found none.")
+    content = _page_of(runs)
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise RotaError(f"The report expects a file that it can write at {page}. Found: {error.strerror}.") from error
+
+
+def _page_of(runs: Sequence[Run]) -> str:
+    groups = group_runs(runs)
+    tasks = tasks_of(runs)
+    methods, learned = method_looks(group.name for group in groups), task_looks(tasks)
+    histories = {group.name: [read_history(run) for run in group.runs] for group in groups}
+    open_runs = [name for run, name in zip(runs, run_names(runs), strict=True) if not run.finished]
+    body = [
+        what_ran(groups),
+        what_it_shows(groups),
+        unfinished(open_runs),
+        section("Scores", score_table(groups, methods)),
+        section(
+            "Curves",
+            CURVES,
+            legend(methods, {name: name for name in methods}),
+            curve_panels(histories, tasks, methods),
+        ),
+        section(
+            "Losses and mixture",
+            MIXTURES,
+            legend(
+                {**{f"task {task}": look for task, look in learned.items()}, "average": AGGREGATE},
+                {**{f"task {task}": task for task in tasks}, "average": "average"},
+                {f"task {task}": "auxiliary" for task, auxiliary in tasks.items() if auxiliary},
+            ),
+            mixture_figure(histories, methods, learned),
+        ),
+        section("Cost", cost_table(groups, methods)),
+        section("Settings", settings_section(groups, methods)),
+    ]
+    return whole_page(_title(runs, len(groups)), "\n".join(body), plotly_script())
+
+
+def _title(runs: Sequence[Run], methods: int) -> str:
+    suites = dict.fromkeys(name for run in runs for name in run.plan.get("tasks") or run.info["tasks"])
+    named = ", ".join(suites) if len(suites) <= 6 else count(len(suites), "task")
+    return f"{named}: {count(methods, 'method')}, {count(len(runs), 'run')}"

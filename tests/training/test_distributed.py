@@ -1,0 +1,80 @@
+"""Two processes train what one process trains with the doubled batch."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+from runs import checkpoints, same_run
+
+from rota.runlog import Run
+
+SCRIPT = Path(__file__).with_name("double.py")
+
+
+def launch(processes, *arguments):
+    """Run the arguments in so many processes, as torchrun does."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    many = ["-m", "torch.distributed.run", f"--nproc-per-node={processes}", f"--master-port={port}"]
+    command = [sys.executable, *(many if processes > 1 else []), *map(str, arguments)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment)
+
+
+def weights(folder):
+    return safetensors.torch.load_file(folder / "checkpoints" / checkpoints(folder)[-1] / "model.safetensors")
+
+
+def largest_difference(one, other):
+    ours, theirs = weights(one), weights(other)
+    return max((ours[name] - theirs[name]).abs().max().item() for name in ours)
+
+
+@pytest.mark.parametrize("stream", ["task", "joint"])
+def test_two_processes_are_one_with_the_doubled_batch(tmp_path, stream):
+    """In double precision, so that AdamW does not blow rounding up: any other difference would show."""
+    one = launch(1, SCRIPT, tmp_path / "one", stream, 8, 40, -1)
+    two = launch(2, SCRIPT, tmp_path / "two", stream, 4, 40, -1)
+    assert one.returncode == 0, one.stderr
+    assert two.returncode == 0, two.stderr
+    assert largest_difference(tmp_path / "one", tmp_path / "two") < 1e-9
+    ours, theirs = (Run(tmp_path / name).lines("step") for name in ("one", "two"))
+    for line, twin in zip(ours, theirs, strict=True):
+        if stream == "task":
+            assert (line["task"], line["ids"]) == (twin["task"], twin["ids"])
+            assert line["probability"] == pytest.approx(twin["probability"], abs=1e-9)
+            assert line["value"] == pytest.approx(twin["value"], abs=1e-9)
+        else:
+            assert {t: p["ids"] for t, p in line["tasks"].items()} == {t: p["ids"] for t, p in twin["tasks"].items()}
+    evaluations = [[line["average"] for line in Run(tmp_path / name).lines("eval")] for name in ("one", "two")]
+    assert evaluations[0] == evaluations[1]
+
+
+def test_two_processes_stopped_and_resumed_are_never_stopped(tmp_path):
+    assert launch(2, SCRIPT, tmp_path / "whole", "task", 4, 40, -1).returncode == 0
+    assert launch(2, SCRIPT, tmp_path / "cut", "task", 4, 40, 23).returncode != 0
+    assert checkpoints(tmp_path / "cut")[-1] == "step-00000020"
+    resumed = launch(2, SCRIPT, tmp_path / "cut", "task", 4, 40, -2)
+    assert resumed.returncode == 0, resumed.stderr
+    same_run(tmp_path / "whole", tmp_path / "cut")
+    alone = launch(1, SCRIPT, tmp_path / "cut", "task", 4, 40, -2)
+    assert "expects 2 process(es), as it was started with. Found 1" in alone.stderr
+
+
+def test_the_command_line_in_two_processes(tmp_path):
+    """In single precision and with sgd the weights agree to 1e-6; dropout has to be off for that."""
+    flags = ["-m", "rota", "train", "--steps", 40, "--dropout", 0, "--optimizer", "sgd", "--lr", 0.05, "-q"]
+    one = launch(1, *flags, "--batch-size", 32, "--out", tmp_path / "one")
+    two = launch(2, *flags, "--batch-size", 16, "--out", tmp_path / "two")
+    assert one.returncode == 0, one.stderr
+    assert two.returncode == 0, two.stderr
+    assert largest_difference(tmp_path / "one", tmp_path / "two") < 1e-6
+    decisions = [[(x["task"], x["ids"]) for x in Run(tmp_path / name).lines("step")] for name in ("one", "two")]
+    assert decisions[0] == decisions[1]

@@ -1,0 +1,534 @@
+"""The loop: resumable to the bit, right under accumulation, honest about what is not a number."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from runs import checkpoints, final_weights, same_run
+from torch import nn
+
+import rota
+from rota.errors import RotaError
+from rota.feedback import Feedback
+from rota.models import MultiTaskModel, SmallConv
+from rota.policies import Exp3S, Hold, Policy, Union, uniform
+from rota.runlog import LOG, Run
+from rota.settings import Settings
+from rota.signals import prediction_gain
+from rota.streams import JointStream, TaskStream
+from rota.tasks import Classification, Regression, Task, TensorRows
+from rota.training import NotANumberError, evaluate, fit
+from rota.training._checkpoint import Checkpoints
+from rota.training.engine import EagerEngine
+
+NAMES = ("a", "b", "aux")
+QUICK = Settings(steps=40, batch_size=8, eval_every=10, checkpoint_every=4, lr=0.01)
+
+
+def make_tasks(nan_rows=()):
+    """Three small picture tasks: a bright half, a bright row, and nothing."""
+    generator = torch.Generator().manual_seed(0)
+    tasks = []
+    for name, rows in (("a", 50), ("b", 30), ("aux", 21)):
+        splits = {}
+        for split, count in (("train", rows), ("dev", 20), ("test", 10)):
+            images, labels = torch.rand(count, 1, 4, 4, generator=generator), torch.arange(count) % 2
+            if name != "aux":
+                images[:, 0, :2] += labels[:, None, None] * (1.0 if name == "a" else 0.5)
+            if split == "train" and name == "b":
+                images[list(nan_rows)] = math.nan
+            splits[split] = TensorRows({"image": images}, labels)
+        tasks.append(Task(name, Classification(2), splits, auxiliary=name == "aux"))
+    return tasks
+
+
+def make_model(tasks, dropout=0.2):
+    torch.manual_seed(0)
+    return MultiTaskModel(SmallConv(4, width=8, dropout=dropout), tasks)
+
+
+def train(folder, policy=None, settings=QUICK, resume=False, tasks=None, dropout=0.2, **options):
+    tasks = tasks or make_tasks()
+    return fit(
+        make_model(tasks, dropout),
+        tasks,
+        policy or uniform(NAMES),
+        folder,
+        settings,
+        resume=resume,
+        progress=False,
+        **options,
+    )
+
+
+class Crash(Exception):  # noqa: N818
+    """The process dies."""
+
+
+def crash_at(monkeypatch, step):
+    """Die in the middle of a step, after the model was updated."""
+    real = EagerEngine.update
+
+    def update(self, turn, signal=None):
+        outcome = real(self, turn, signal)
+        if turn.step == step:
+            raise Crash
+        return outcome
+
+    monkeypatch.setattr(EagerEngine, "update", update)
+
+
+CASES = {
+    "exp3s": (lambda: Exp3S(NAMES, eta=0.5), {"signal": prediction_gain}, {}),
+    "exp3s, late": (lambda: Exp3S(NAMES, eta=0.5), {"signal": prediction_gain}, {"delay": 3}),
+    "union": (lambda: Union({"a": 7, "b": 4, "aux": 3}), {}, {}),
+    "held": (lambda: Hold(Exp3S(NAMES, eta=0.5), 3), {"signal": prediction_gain}, {"delay": 5}),
+    "joint": (lambda: Exp3S(NAMES, eta=0.5), {"signal": prediction_gain, "stream": JointStream}, {"delay": 1}),
+    "sgd, accumulated, workers": (lambda: uniform(NAMES), {}, {"optimizer": "sgd", "accumulate": 2, "num_workers": 2}),
+    "adamax, loss rule": (lambda: uniform(NAMES), {}, {"optimizer": "adamax", "best": "loss", "clip": None}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_stopped_anywhere_and_resumed_twice_is_never_stopped(tmp_path, monkeypatch, case):
+    policy, options, changes = CASES[case]
+    settings = QUICK.model_copy(update=changes)
+    train(tmp_path / "whole", policy(), settings, **options)
+    resume = False
+    for step in (2, 9, 10, 31):  # before the first checkpoint, twice in a row, and far away
+        with monkeypatch.context() as patch:
+            crash_at(patch, step)
+            with pytest.raises(Crash):
+                train(tmp_path / "cut", policy(), settings, resume=resume, **options)
+        resume = True
+    run = train(tmp_path / "cut", policy(), settings, resume=True, **options)
+    same_run(tmp_path / "whole", tmp_path / "cut")
+    whole = Run(tmp_path / "whole").summary
+    assert {**run.summary, "seconds": 0} == {**whole, "seconds": 0}
+
+
+def test_the_checkpoint_does_not_grow_with_the_steps(tmp_path):
+    sizes = {}
+    for steps in (40, 400):
+        settings = QUICK.model_copy(update={"steps": steps, "eval_every": 40})
+        train(tmp_path / str(steps), Exp3S(NAMES, reservoir=20), settings, signal=prediction_gain)
+        last = tmp_path / str(steps) / "checkpoints" / f"step-{steps:08d}"
+        sizes[steps] = sum(path.stat().st_size for path in last.iterdir())
+    assert sizes[400] < sizes[40] + 200  # a few more digits in the counters
+
+
+def test_a_finished_run_is_left_alone(tmp_path):
+    train(tmp_path / "r")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "r").rglob("*")}
+    run = train(tmp_path / "r", resume=True)
+    assert run.finished
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "r").rglob("*")} == before
+
+
+def test_an_existing_folder_is_never_overwritten(tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(RotaError, match="which is not empty"):
+        train(tmp_path)
+    train(tmp_path / "r")
+    with pytest.raises(RotaError, match="--resume"):
+        train(tmp_path / "r")
+
+
+def test_a_resumed_run_keeps_its_settings(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        crash_at(patch, 20)
+        with pytest.raises(Crash):
+            train(tmp_path / "r")
+    with pytest.raises(RotaError, match=r"lr \(was 0.01, now 0.5\)"):
+        train(tmp_path / "r", settings=QUICK.model_copy(update={"lr": 0.5}), resume=True)
+    with pytest.raises(RotaError, match="Exp3S expects the state of Exp3S. Found the state of Fixed"):
+        train(tmp_path / "r", Exp3S(NAMES), resume=True)
+    train(tmp_path / "r", settings=QUICK.model_copy(update={"num_workers": 1}), resume=True)  # changes no number
+
+
+def test_the_log_says_what_happened(tmp_path):
+    run = train(tmp_path / "r", Exp3S(NAMES), signal=prediction_gain)
+    steps = run.lines("step")
+    assert [line["step"] for line in steps] == list(range(40))
+    assert all(line["n"] == len(line["ids"]) and 0 < line["probability"] <= 1 for line in steps)
+    assert all(line["value"] is not None and line["loss"] > 0 for line in steps)
+    assert [line["step"] for line in run.lines("eval")] == [0, 10, 20, 30, 40]
+    summary = run.summary
+    assert summary["updates"] == {name: sum(line["task"] == name for line in steps) for name in sorted(NAMES)}
+    assert summary["cost"]["train"] == sum(line["n"] for line in steps) == summary["cost"]["scored"]
+    assert summary["cost"]["evaluated"] == 5 * 60 + 30
+    assert summary["best"]["step"] in (10, 20, 30, 40)
+
+
+def test_joint_steps_log_no_probability_and_every_part(tmp_path):
+    run = train(tmp_path / "r", stream=JointStream, signal=prediction_gain)
+    for line in run.lines("step"):
+        assert line["task"] is None
+        assert line["probability"] is None
+        assert set(line["tasks"]) == set(NAMES)
+        assert all(part["n"] == len(part["ids"]) and part["value"] is not None for part in line["tasks"].values())
+
+
+def test_rounds_are_logged(tmp_path):
+    run = train(tmp_path / "r", Hold(uniform(NAMES), steps=4))
+    assert [line["round"] for line in run.lines("step")] == [step // 4 for step in range(40)]
+
+
+class Listener(Policy):
+    """Hears, and remembers when."""
+
+    state = ("heard", "draws")
+
+    def __init__(self):
+        super().__init__(NAMES)
+        self.heard, self.draws = [], 0
+
+    def probabilities(self, step):
+        return np.full(3, 1 / 3)
+
+    def took(self, k, step):
+        self.draws += 1
+
+    def learn(self, k, feedback):
+        self.heard.append([feedback.step, self.draws - 1, feedback.task, feedback.probability])
+
+
+@pytest.mark.parametrize("delay", [0, 1, 4])
+def test_feedback_comes_exactly_so_late_and_names_its_choice(tmp_path, delay):
+    policy = Listener()
+    run = train(tmp_path / "r", policy, QUICK.model_copy(update={"delay": delay}), signal=lambda view: view.loss)
+    during = policy.heard[: 40 - delay]
+    assert [step for step, *_ in policy.heard] == list(range(40))
+    assert all(now - step == delay for step, now, *_ in during)
+    logged = [(line["step"], line["task"], line["probability"]) for line in run.lines("step")]
+    assert [(step, task, p) for step, _, task, p in policy.heard] == logged
+
+
+def test_pending_feedback_is_in_the_checkpoint_and_delivered_when_due(tmp_path, monkeypatch):
+    settings = QUICK.model_copy(update={"delay": 6})
+    whole, cut = Listener(), Listener()
+    train(tmp_path / "whole", whole, settings, signal=lambda view: view.loss)
+    with monkeypatch.context() as patch:
+        crash_at(patch, 13)
+        with pytest.raises(Crash):
+            train(tmp_path / "cut", cut, settings, signal=lambda view: view.loss)
+    state = json.loads((tmp_path / "cut" / "checkpoints" / "step-00000012" / "state.json").read_text())
+    waiting = [entry for entry in state["recorder"]["waiting"] if "note" not in entry]
+    assert [entry["step"] for entry in waiting] == [6, 7, 8, 9, 10, 11]
+    resumed = Listener()
+    train(tmp_path / "cut", resumed, settings, resume=True, signal=lambda view: view.loss)
+    assert resumed.heard == whole.heard
+    same_run(tmp_path / "whole", tmp_path / "cut")
+
+
+@pytest.mark.parametrize("delay", [0, 4])
+def test_late_reading_changes_nothing_for_policies_that_do_not_listen(tmp_path, delay):
+    train(tmp_path / "now")
+    train(tmp_path / "late", settings=QUICK.model_copy(update={"delay": delay}))
+    same_run(tmp_path / "now", tmp_path / "late")
+
+
+@pytest.mark.parametrize("stream", [TaskStream, JointStream])
+def test_accumulation_is_the_same_as_a_larger_batch_with_uneven_last_batches(tmp_path, stream):
+    """Batches of 12 from 50, 30 and 21 rows: the last ones have 2, 6 and 9 rows."""
+    common = {"optimizer": "sgd", "lr": 0.1}
+    whole = QUICK.model_copy(update={**common, "batch_size": 12})
+    parts = QUICK.model_copy(update={**common, "batch_size": 4, "accumulate": 3})
+    for name, settings in (("whole", whole), ("parts", parts)):
+        train(tmp_path / name, settings=settings, dropout=0.0, stream=stream)
+    one, other = (Run(tmp_path / name).lines("step") for name in ("whole", "parts"))
+    for line, twin in zip(one, other, strict=True):
+        ours = line["tasks"].values() if line["task"] is None else [line]
+        theirs = twin["tasks"].values() if twin["task"] is None else [twin]
+        for x, y in zip(ours, theirs, strict=True):
+            assert x["ids"] == y["ids"]
+            assert x["loss"] == pytest.approx(y["loss"], abs=1e-6)
+    tensors = [
+        Checkpoints(tmp_path / name, Run(tmp_path / name).info["id"]).load()[1]["model"] for name in ("whole", "parts")
+    ]
+    for key in tensors[0]:
+        torch.testing.assert_close(tensors[0][key], tensors[1][key], atol=1e-6, rtol=0)
+
+
+def test_the_logged_loss_is_the_mean_over_the_rows_before_the_update(tmp_path):
+    tasks = make_tasks()
+    model = make_model(tasks, dropout=0.0)
+    run = train(tmp_path / "r", settings=QUICK.model_copy(update={"steps": 1, "accumulate": 3}), dropout=0.0)
+    line = run.lines("step")[0]
+    task = next(task for task in tasks if task.name == line["task"])
+    batch = task.splits["train"].batch(np.array(line["ids"]))
+    expected = nn.functional.cross_entropy(model(task.name, batch.inputs), batch.labels)
+    assert line["loss"] == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_heads_of_absent_tasks_are_left_alone(tmp_path):
+    """Weight decay and momentum must not move a head that had no rows in the step."""
+    tasks = make_tasks()
+    before = {k: v.clone() for k, v in make_model(tasks).state_dict().items()}
+    settings = QUICK.model_copy(update={"weight_decay": 0.5, "best": "last"})
+    model = make_model(tasks)
+    policy = rota.Fixed({"a": 1, "b": 1, "aux": 0})
+    fit(model, tasks, policy, tmp_path / "r", settings, progress=False)
+    after = model.state_dict()
+    assert after["heads.aux.linear.weight"].equal(before["heads.aux.linear.weight"])
+    assert not after["heads.a.linear.weight"].equal(before["heads.a.linear.weight"])
+
+
+def test_evaluation_changes_neither_the_model_nor_any_generator():
+    tasks = make_tasks()
+    model = make_model(tasks)
+    model.train()
+    before, state = {k: v.clone() for k, v in model.state_dict().items()}, torch.get_rng_state()
+    result = evaluate(model, tasks)
+    assert model.training
+    assert torch.get_rng_state().equal(state)
+    assert all(value.equal(before[key]) for key, value in model.state_dict().items())
+    assert set(result["tasks"]) == set(NAMES)
+    counted = [result["tasks"][name]["score"] for name in ("a", "b")]  # the auxiliary counts nothing
+    assert result["average"] == pytest.approx(sum(counted) / 2)
+    assert evaluate(model, tasks, batch_size=3)["tasks"]["a"]["loss"] == pytest.approx(result["tasks"]["a"]["loss"])
+    assert evaluate(model, tasks, split="nothing") == {"split": "nothing", "average": None, "loss": None, "tasks": {}}
+
+
+def test_how_often_one_evaluates_does_not_change_the_training(tmp_path):
+    train(tmp_path / "often", settings=QUICK.model_copy(update={"eval_every": 3}))
+    train(tmp_path / "rarely", settings=QUICK.model_copy(update={"eval_every": 40}))
+    assert final_weights(tmp_path / "often") == final_weights(tmp_path / "rarely")
+    lines = [Run(tmp_path / name).lines("step") for name in ("often", "rarely")]
+    assert lines[0] == lines[1]
+
+
+def test_fit_leaves_threads_and_generators_as_they_were(tmp_path):
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    threads = torch.get_num_threads()
+    train(tmp_path / "r", settings=QUICK.model_copy(update={"threads": 1}))
+    assert torch.get_num_threads() == threads
+    # `make_model` seeds with 0 inside `train`, before `fit`: only its own draws may have happened.
+    torch.manual_seed(5)
+    assert torch.rand(1).equal(expected)
+
+
+def test_afterwards_the_model_holds_the_best_weights(tmp_path):
+    tasks = make_tasks()
+    model = make_model(tasks)
+    run = fit(model, tasks, uniform(NAMES), tmp_path / "r", QUICK, progress=False)
+    best = Checkpoints(tmp_path / "r", run.info["id"]).load_best(run.summary["best"]["step"])
+    assert all(value.equal(best[key]) for key, value in model.state_dict().items())
+    assert evaluate(model, tasks)["average"] == run.summary["best"]["dev"]["average"]
+
+
+def test_patience_stops_early_and_is_resumable(tmp_path, monkeypatch):
+    settings = QUICK.model_copy(update={"patience": 2, "steps": 400, "lr": 1e-6})
+    run = train(tmp_path / "r", settings=settings)
+    assert run.summary["stopped"] == "patience"
+    assert run.summary["steps"] < 400
+    assert run.summary["best"]["step"] == run.summary["steps"] - 20
+    with monkeypatch.context() as patch:
+        crash_at(patch, run.summary["steps"] - 3)
+        with pytest.raises(Crash):
+            train(tmp_path / "cut", settings=settings)
+    train(tmp_path / "cut", settings=settings, resume=True)
+    same_run(tmp_path / "r", tmp_path / "cut")
+
+
+def poisoned(tasks_with_nan):
+    """The first step whose batch holds a poisoned row, found by a clean dry run of the stream."""
+    stream = TaskStream(tasks_with_nan, uniform(NAMES), 8, seed=0)
+    for step in range(40):
+        part = stream.next(step).parts[0]
+        if part.task == "b" and 3 in part.ids:
+            return step
+    raise AssertionError("row 3 of task b never comes up")
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+def test_a_loss_that_is_no_number_stops_the_run_and_names_task_and_step(tmp_path, delay):
+    tasks = make_tasks(nan_rows=[3])
+    policy = Listener()
+    settings = QUICK.model_copy(update={"delay": delay})
+    with pytest.raises(NotANumberError, match=f"task 'b' at step {poisoned(tasks)}"):
+        train(tmp_path / "r", policy, settings, tasks=tasks, signal=lambda view: view.loss)
+    assert all(math.isfinite(step) for step, *_ in policy.heard)
+    assert max(step for step, *_ in policy.heard) == poisoned(tasks) - 1
+    for name in checkpoints(tmp_path / "r"):
+        tensors = Checkpoints(tmp_path / "r", Run(tmp_path / "r").info["id"]).load(name)[1]["model"]
+        assert all(torch.isfinite(tensor).all() for tensor in tensors.values())
+
+
+def test_a_loss_that_is_no_number_can_be_skipped(tmp_path):
+    tasks = make_tasks(nan_rows=[3])
+    policy = Listener()
+    settings = QUICK.model_copy(update={"on_nan": "skip"})
+    run = train(tmp_path / "r", policy, settings, tasks=tasks, signal=lambda view: view.loss)
+    skipped = [line["step"] for line in run.lines("skip")]
+    assert skipped[0] == poisoned(tasks)
+    assert run.summary["skipped"] == len(skipped)
+    assert {step for step, *_ in policy.heard} == set(range(40)) - set(skipped)  # the policy never sees it
+    assert run.summary["best"]["dev"]["average"] is not None
+
+
+def test_an_evaluation_that_overflows_is_logged_as_none_and_never_the_best(tmp_path):
+    tasks = make_tasks()
+    images = tasks[0].splits["dev"].batch(np.arange(20)).inputs["image"]
+    images[0] = math.inf
+    rows = TensorRows({"image": images}, torch.arange(20) % 2)
+    tasks[0] = Task("a", Classification(2), {**tasks[0].splits, "dev": rows})
+    run = train(tmp_path / "r", tasks=tasks, settings=QUICK.model_copy(update={"best": "loss"}))
+    assert all(line["loss"] is None and line["tasks"]["a"]["loss"] is None for line in run.lines("eval"))
+    assert run.finished
+
+
+def test_a_model_of_ones_own_is_enough(tmp_path):
+    """Anything that answers model(task, inputs) can be trained; here: linear regression."""
+
+    class Lines(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lines = nn.ModuleDict({name: nn.Linear(1, 1) for name in ("up", "down")})
+
+        def forward(self, task, inputs):
+            return self.lines[task](inputs["x"])
+
+    x = torch.linspace(-1, 1, 64)[:, None]
+    tasks = [
+        Task(name, Regression(), {split: TensorRows({"x": x}, sign * x[:, 0]) for split in ("train", "dev")})
+        for name, sign in (("up", 1.0), ("down", -1.0))
+    ]
+    settings = Settings(steps=200, lr=0.1, optimizer="sgd", batch_size=16)
+    run = fit(Lines(), tasks, uniform(["up", "down"]), tmp_path / "r", settings, progress=False)
+    assert run.summary["best"]["dev"]["loss"] < 0.01
+    assert run.summary["best"]["test"]["average"] is None  # no test rows, no test score
+
+
+class Full:
+    """A disk that fills up at the n-th write of a checkpoint."""
+
+    def __init__(self, after):
+        self.left = after
+
+    def __call__(self, path, data):
+        self.left -= 1
+        if self.left < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        path.write_bytes(data)
+
+
+@pytest.mark.parametrize("after", [0, 5, 11])
+def test_a_full_disk_ends_the_run_with_a_sentence_and_loses_nothing_saved(tmp_path, monkeypatch, after):
+    train(tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr("rota.training._checkpoint._write_bytes", Full(after))
+        with pytest.raises(RotaError, match=r"Found it full. Everything up to step \d+ is saved"):
+            train(tmp_path / "cut")
+    assert not list((tmp_path / "cut").rglob("tmp-*"))
+    train(tmp_path / "cut", resume=True)
+    same_run(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_a_full_disk_gives_up_the_older_checkpoint_to_save_the_present_step(tmp_path, monkeypatch):
+    train(tmp_path / "whole")
+    writes = Full(12)
+    with monkeypatch.context() as patch:
+        patch.setattr("rota.training._checkpoint._write_bytes", writes)
+        room = Checkpoints.make_room
+        patch.setattr(Checkpoints, "make_room", lambda self: setattr(writes, "left", 3) or room(self))
+        with pytest.raises(RotaError, match="Everything up to step 16 is saved"):
+            train(tmp_path / "cut")
+    assert checkpoints(tmp_path / "cut")[-1] == "step-00000016"
+    train(tmp_path / "cut", resume=True)
+    same_run(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_other_disk_errors_are_not_swallowed(tmp_path, monkeypatch):
+    def broken(path, data):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("rota.training._checkpoint._write_bytes", broken)
+    with pytest.raises(OSError, match="Input/output error"):
+        train(tmp_path / "r")
+
+
+def stopped(folder, monkeypatch):
+    with monkeypatch.context() as patch:
+        crash_at(patch, 21)
+        with pytest.raises(Crash):
+            train(folder)
+    return checkpoints(folder)
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"])
+@pytest.mark.parametrize("damage", ["flip", "cut", "remove"])
+def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_offered(tmp_path, monkeypatch, file, damage):
+    older, latest = stopped(tmp_path / "r", monkeypatch)
+    path = tmp_path / "r" / "checkpoints" / latest / file
+    data = bytearray(path.read_bytes())
+    if damage == "remove":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(data[: len(data) // 2])
+    else:
+        data[len(data) // 2] ^= 0xFF
+        path.write_bytes(data)
+    with pytest.raises(RotaError, match=f"The one before is good: .*--checkpoint {older}"):
+        train(tmp_path / "r", resume=True)
+    train(tmp_path / "whole")
+    train(tmp_path / "r", resume=older)
+    same_run(tmp_path / "whole", tmp_path / "r")
+
+
+def test_a_foreign_checkpoint_is_refused(tmp_path, monkeypatch):
+    mine = stopped(tmp_path / "mine", monkeypatch)[-1]
+    stopped(tmp_path / "other", monkeypatch)
+    (tmp_path / "other" / "checkpoints" / mine).rename(tmp_path / "stolen")
+    target = tmp_path / "mine" / "checkpoints" / mine
+    target.rename(tmp_path / "away")
+    (tmp_path / "stolen").rename(target)
+    with pytest.raises(RotaError, match=r"Expected a checkpoint of run .* Found one of run"):
+        train(tmp_path / "mine", resume=True)
+
+
+def test_a_checkpoint_that_is_not_there_is_refused_by_name(tmp_path, monkeypatch):
+    names = stopped(tmp_path / "r", monkeypatch)
+    with pytest.raises(RotaError, match=f"Expected a checkpoint 'step-7'.*Found {', '.join(names)}"):
+        train(tmp_path / "r", resume="step-7")
+
+
+def test_nothing_in_a_run_folder_can_execute_code(tmp_path):
+    train(tmp_path / "r")
+    endings = {path.suffix for path in (tmp_path / "r").rglob("*") if path.is_file()}
+    assert endings == {".json", ".jsonl", ".safetensors"}
+    for line in (tmp_path / "r" / LOG).read_text().splitlines():
+        assert json.loads(line)["kind"] in ("step", "eval")
+
+
+def test_prediction_gain_is_before_minus_after(tmp_path):
+    heard = []
+
+    def gain(view):
+        value = prediction_gain(view)
+        heard.append((view.task, view.loss.item(), value.item()))
+        return value
+
+    run = train(tmp_path / "r", Exp3S(NAMES), settings=QUICK.model_copy(update={"lr": 0.05}), dropout=0.0, signal=gain)
+    lines = run.lines("step")
+    assert [(line["task"], line["loss"], line["value"]) for line in lines] == heard
+    assert np.mean([line["value"] for line in lines]) > 0  # an update lowers the loss of its own batch
+
+
+def test_feedback_of_joint_steps_is_a_survey(tmp_path):
+    class Heard(Exp3S):
+        seen: list[Feedback] = []  # noqa: RUF012
+
+        def learn(self, k, feedback):
+            self.seen.append(feedback)
+
+    train(tmp_path / "r", Heard(NAMES), stream=JointStream, signal=lambda view: view.loss)
+    assert len(Heard.seen) == 3 * 40
+    assert all(feedback.probability is None for feedback in Heard.seen)

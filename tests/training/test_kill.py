@@ -1,0 +1,24 @@
+"""A run that is killed without warning, again and again, ends as the run that was never stopped."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from runs import checkpoints, kill_at_random, rota, same_run
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_killed_at_random_moments_and_resumed_is_never_stopped(tmp_path, workers):
+    arguments = ["train", "--method", "exp3s", "--steps", 240, "--eval-every", 40, "--checkpoint-every", 10, "-q"]
+    arguments += ["--num-workers", workers]
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert rota(*arguments, "--out", whole).returncode == 0
+    rng = random.Random(workers)
+    kill_at_random([*arguments, "--out", cut], cut, rng)
+    assert checkpoints(cut)
+    for _ in range(2):
+        kill_at_random(["train", "--resume", cut, "-q"], cut, rng)
+    last = rota("train", "--resume", cut, "-q")
+    assert last.returncode == 0, last.stderr
+    same_run(whole, cut)
