@@ -101,7 +101,8 @@ def run_python(code: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "names", ["rota", "rota.policies, rota.simulation, rota.report, rota.runlog, rota.schedules", "rota.cli, rota.methods"]
+    "names",
+    ["rota", "rota.policies, rota.simulation, rota.report, rota.runlog, rota.schedules", "rota.cli, rota.methods"],
 )
 def test_light_imports_do_not_load_torch(names):
     heavy = "{'torch', 'accelerate', 'sklearn', 'plotly', 'transformers'}"

@@ -73,7 +73,9 @@ def test_toytext_labels_follow_from_the_sentences(toytext):
         cut = words.index("<sep>")
         assert (words[cut - 1] == words[-1]) == bool(label)
     for words, label in _pairs(toytext["howmany"], ids):
-        numbers = [NUMBER[word] - NUMBER["one"] + 1 for word in words if NUMBER["one"] <= NUMBER[word] <= NUMBER["nine"]]
+        numbers = [
+            NUMBER[word] - NUMBER["one"] + 1 for word in words if NUMBER["one"] <= NUMBER[word] <= NUMBER["nine"]
+        ]
         assert sum(numbers) / 10 == pytest.approx(label.item())
     for words, (start, end) in _pairs(toytext["who"], ids):
         assert words[end + 1] == words[1]  # the answer stands before the verb that was asked for
@@ -96,9 +98,9 @@ def _pairs(task, ids):
 
 def test_tasks_are_found_by_name_and_suites_stand_for_their_tasks():
     assert [task.name for task in load_tasks(["right", "left", "right"])] == ["right", "left"]
-    assert [task.name for task in load_tasks(["noise", "digits"])][0] == "noise"
+    assert next(task.name for task in load_tasks(["noise", "digits"])) == "noise"
     assert len(load_tasks(["digits"])) == 5
-    with pytest.raises(RotaError, match="Unknown task 'lft'. Did you mean 'left'?"):
+    with pytest.raises(RotaError, match=r"Unknown task 'lft'\. Did you mean 'left'\?"):
         load_tasks(["lft"])
 
 

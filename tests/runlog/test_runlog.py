@@ -121,7 +121,7 @@ def test_wrong_places_are_refused_with_a_sentence(tmp_path):
         find_runs([tmp_path])
     with pytest.raises(RotaError, match="Expected a run folder"):
         Run(tmp_path)
-    with pytest.raises(RotaError, match="expected schema 1. Found 99"):
+    with pytest.raises(RotaError, match=r"expected schema 1\. Found 99"):
         _ = Run(make_run(tmp_path / "new", schema=99)).info
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / RUN).write_text("{")

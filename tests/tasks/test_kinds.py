@@ -78,7 +78,9 @@ def test_facts_of_batches_can_be_joined(kind):
 
 
 def test_labels_that_teach_nothing_are_refused():
-    with pytest.raises(RotaError, match="'x' expects training rows of two classes or more. Found only class 1 in 3 rows"):
+    with pytest.raises(
+        RotaError, match=r"'x' expects training rows of two classes or more\. Found only class 1 in 3 rows"
+    ):
         Classification(2).check("x", torch.ones(3, dtype=torch.long))
     with pytest.raises(RotaError, match=r"labels from 0 to 1. Found \[2\]"):
         Classification(2).check("x", torch.tensor([0, 1, 2]))

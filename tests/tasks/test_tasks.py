@@ -34,7 +34,9 @@ def test_a_batch_is_cut_to_its_longest_row_and_so_are_labels_per_token():
     assert spans.batch(np.array([0])).labels.tolist() == [[0, 0]]
 
 
-@pytest.mark.parametrize(("size", "parts", "expected"), [(6, 1, [6]), (6, 2, [3, 3]), (5, 3, [1, 2, 2]), (2, 5, [1, 1])])
+@pytest.mark.parametrize(
+    ("size", "parts", "expected"), [(6, 1, [6]), (6, 2, [3, 3]), (5, 3, [1, 2, 2]), (2, 5, [1, 1])]
+)
 def test_splitting_keeps_every_row_once_and_makes_no_empty_batch(size, parts, expected):
     batch = rows(size).batch(np.arange(size))
     split = batch.split(parts)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from pathlib import Path
 
+import numpy as np
 import torch
 
 from rota.data import load_tasks
@@ -17,8 +21,6 @@ from rota.training import fit
 
 
 def in_double(task: Task) -> Task:
-    import numpy as np
-
     splits = {}
     for split, rows in task.splits.items():
         batch = rows.batch(np.arange(61))  # batches of 8: the last one has 5 rows, an odd number for two processes
@@ -34,7 +36,10 @@ def main(folder: str, stream: str, batch_size: str, steps: str, stop: str) -> No
     names = [task.name for task in tasks]
     settings = Settings(steps=int(steps), batch_size=int(batch_size), eval_every=20, checkpoint_every=5, device="cpu")
 
+    decisions = []
+
     def gain(view):
+        decisions.append(view.task)
         if view.step == int(stop):
             sys.exit(3)
         return prediction_gain(view)
@@ -42,6 +47,7 @@ def main(folder: str, stream: str, batch_size: str, steps: str, stop: str) -> No
     kind = {"task": TaskStream, "joint": JointStream}[stream]
     resume = stop == "-2"
     fit(model, tasks, Exp3S(names, eta=0.1), folder, settings, stream=kind, signal=gain, resume=resume, progress=False)
+    Path(f"{folder}-rank{os.environ.get('RANK', 0)}.json").write_text(json.dumps(decisions))
 
 
 if __name__ == "__main__":

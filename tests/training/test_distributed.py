@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -10,9 +11,9 @@ from pathlib import Path
 
 import pytest
 import safetensors.torch
-from runs import checkpoints, same_run
 
 from rota.runlog import Run
+from runs import checkpoints, same_run
 
 SCRIPT = Path(__file__).with_name("double.py")
 
@@ -45,6 +46,8 @@ def test_two_processes_are_one_with_the_doubled_batch(tmp_path, stream):
     assert one.returncode == 0, one.stderr
     assert two.returncode == 0, two.stderr
     assert largest_difference(tmp_path / "one", tmp_path / "two") < 1e-9
+    said = [json.loads((tmp_path / f"{name}.json").read_text()) for name in ("one-rank0", "two-rank0", "two-rank1")]
+    assert said[0] == said[1] == said[2]
     ours, theirs = (Run(tmp_path / name).lines("step") for name in ("one", "two"))
     for line, twin in zip(ours, theirs, strict=True):
         if stream == "task":

@@ -9,7 +9,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from runs import checkpoints, final_weights, same_run
 from torch import nn
 
 import rota
@@ -25,6 +24,7 @@ from rota.tasks import Classification, Regression, Task, TensorRows
 from rota.training import NotANumberError, evaluate, fit
 from rota.training._checkpoint import Checkpoints
 from rota.training.engine import EagerEngine
+from runs import checkpoints, final_weights, same_run
 
 NAMES = ("a", "b", "aux")
 QUICK = Settings(steps=40, batch_size=8, eval_every=10, checkpoint_every=4, lr=0.01)
@@ -146,7 +146,7 @@ def test_a_resumed_run_keeps_its_settings(tmp_path, monkeypatch):
             train(tmp_path / "r")
     with pytest.raises(RotaError, match=r"lr \(was 0.01, now 0.5\)"):
         train(tmp_path / "r", settings=QUICK.model_copy(update={"lr": 0.5}), resume=True)
-    with pytest.raises(RotaError, match="Exp3S expects the state of Exp3S. Found the state of Fixed"):
+    with pytest.raises(RotaError, match="Found the state of Fixed"):
         train(tmp_path / "r", Exp3S(NAMES), resume=True)
     train(tmp_path / "r", settings=QUICK.model_copy(update={"num_workers": 1}), resume=True)  # changes no number
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from runs import checkpoints, kill_at_random, rota, same_run
 
 

@@ -37,7 +37,7 @@ class Policy(ABC):
     >>> policy = rota.Exp3S(["rte", "mrpc", "sst2"])
     >>> for step in range(steps):
     ...     choice = policy.choose(step, rng)
-    ...     gain = train_one_step(choice.task)            # your loop, your model
+    ...     gain = train_one_step(choice.task)  # your loop, your model
     ...     policy.observe(choice.scored(gain))
 
     To write one, answer `probabilities`. If it learns, write `learn`; if it remembers its own draws, write

@@ -28,7 +28,7 @@ def evaluate(
 ) -> dict[str, Any]:
     """Loss, metrics and score of each task, and the averages over the tasks that count.
 
-    The model is left in the mode in which it was found; no training data and no random number is used.
+    Every module is left in the mode in which it was found; no training data and no random number is used.
 
     Args:
         model: Answers `model(task, inputs)`.
@@ -41,7 +41,7 @@ def evaluate(
         {"split", "average", "loss", "tasks": {task: {"loss", "score", "metrics", "n"}}}, plain JSON; a number
         that is none (a loss that overflowed) is None.
     """
-    was_training = model.training
+    modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
         with torch.inference_mode():
@@ -51,7 +51,8 @@ def evaluate(
                 if task.size(split)
             }
     finally:
-        model.train(was_training)
+        for module, training in modes:
+            module.training = training
     counted = [results[task.name] for task in tasks if not task.auxiliary and task.name in results]
     return {
         "split": split,

@@ -50,29 +50,30 @@ class EagerEngine:
     def __init__(self, model: nn.Module, tasks: Sequence[Task], settings: Settings, accelerator: Accelerator) -> None:
         self._settings, self._accelerator = settings, accelerator
         self._kinds = {task.name: task.kind for task in tasks}
-        self._wrapped, self._optimizer = accelerator.prepare(model, make_optimizer(model, settings))
-        self._rate = warmup_linear(round(settings.warmup * settings.steps), settings.steps)
+        self._wrapped = accelerator.prepare_model(model)
         self.model: nn.Module = accelerator.unwrap_model(self._wrapped)
+        self.model.train()
+        self._parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        self.optimizer = make_optimizer(self.model, settings)
+        # Accelerate's wrapper scales gradients for fp16; otherwise it only costs, at every step.
+        self._scales = settings.precision == "fp16"
+        self._stepper = accelerator.prepare_optimizer(self.optimizer) if self._scales else self.optimizer
+        self._rate = warmup_linear(round(settings.warmup * settings.steps), settings.steps)
         self.ledger = Ledger()
-
-    @property
-    def optimizer(self) -> torch.optim.Optimizer:
-        return self._optimizer.optimizer
 
     def update(self, turn: Turn, signal: Signal | None = None) -> Outcome:
         """One update of the model."""
         batches = [part.batch.to(self._accelerator.device).split(self._settings.accumulate) for part in turn.parts]
-        self._wrapped.train()
-        self._optimizer.zero_grad(set_to_none=True)
+        self._stepper.zero_grad(set_to_none=True)
         sums = self._backward(turn.parts, batches)
         losses = self._means(turn.parts, sums)
         norm = self._clip()
         if self._settings.delay == 0 and not self._finite(losses, norm):
-            self._optimizer.zero_grad(set_to_none=True)
+            self._stepper.zero_grad(set_to_none=True)
             return Outcome(losses, skipped=True)
-        for group in self._optimizer.param_groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = self._settings.lr * self._rate(turn.step)
-        self._optimizer.step()
+        self._stepper.step()
         self.ledger.updates += 1
         self.ledger.train += sum(len(part.ids) for part in turn.parts)
         if signal is None:
@@ -96,7 +97,8 @@ class EagerEngine:
                 with contextlib.nullcontext() if last else self._accelerator.no_sync(self._wrapped):
                     losses = self._losses(self._wrapped, part.task, batch)[:left]
                     total = losses.sum()
-                    self._accelerator.backward(total * factor)
+                    scaled = total * factor
+                    self._accelerator.backward(scaled) if self._scales else scaled.backward()
                 totals.append(total.detach())
                 left -= len(losses)
             sums.append(torch.stack(totals).sum())
@@ -115,11 +117,13 @@ class EagerEngine:
     def _clip(self) -> Tensor | None:
         if self._settings.clip is None:
             return None
-        return self._accelerator.clip_grad_norm_(self._wrapped.parameters(), self._settings.clip)
+        if self._scales:
+            return self._accelerator.clip_grad_norm_(self._parameters, self._settings.clip)
+        return nn.utils.clip_grad_norm_(self._parameters, self._settings.clip)
 
     def _finite(self, losses: Tensor, norm: Tensor | None) -> bool:
         numbers = losses.sum()
-        if norm is not None and self._settings.precision != "fp16":  # there, the gradient scaler looks after it
+        if norm is not None and not self._scales:  # a gradient scaler looks after it
             numbers = numbers + norm
         return bool(torch.isfinite(numbers))
 

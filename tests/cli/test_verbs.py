@@ -1,0 +1,127 @@
+"""Every verb does what its help says."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from rota.methods import METHODS, Plan
+from rota.runlog import Run
+from runs import rota, same_run
+
+TINY = ["--steps", 6, "--eval-every", 3, "--rows", "left=40,right=40", "--tasks", "left,right"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_trains(rota_main, tmp_path, method):
+    weights = ["--weights", "left=1,right=2"] if method in ("fixed", "cycle", "joint") else []
+    code, out, err = rota_main("train", *TINY, "--method", method, *weights, "--out", tmp_path / "r")
+    assert code == 0, err
+    assert "average" in out
+    assert "rota report" in out
+    run = Run(tmp_path / "r")
+    assert run.plan["method"] == method
+    assert sum(run.summary["updates"].values()) == (12 if method == "joint" else 6)
+
+
+def test_flags_win_over_the_file(rota_main, tmp_path):
+    file = tmp_path / "plan.yaml"
+    fields = {
+        "tasks": ["left", "right"],
+        "method": "exp3s",
+        "options": {"eta": 0.5},
+        "steps": 6,
+        "seed": 3,
+        "clip": None,
+    }
+    file.write_text(yaml.safe_dump(fields))
+    flags = ["--seed", 4, "--option", "epsilon=0.2", "--rows", "left=40,right=40", "-q"]
+    assert rota_main("train", file, *flags, "--out", tmp_path / "r")[0] == 0
+    plan = Run(tmp_path / "r").plan
+    assert (plan["seed"], plan["steps"], plan["clip"]) == (4, 6, None)
+    assert plan["options"] == {"epsilon": 0.2}
+
+
+def test_the_plan_of_a_run_is_a_file_that_repeats_it(rota_main, tmp_path):
+    assert (
+        rota_main("train", *TINY, "--method", "exp3s", "--option", "eta=0.1", "-q", "--out", tmp_path / "one")[0] == 0
+    )
+    file = tmp_path / "plan.yaml"
+    file.write_text(yaml.safe_dump(Run(tmp_path / "one").plan))
+    assert rota_main("train", file, "-q", "--out", tmp_path / "two")[0] == 0
+    same_run(tmp_path / "one", tmp_path / "two")
+
+
+def test_the_default_folder_says_method_and_seed(rota_main, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert rota_main("train", *TINY, "--seed", 7, "-q")[0] == 0
+    assert (tmp_path / "runs" / "uniform-7" / "summary.json").is_file()
+
+
+def test_progress_shows_step_speed_score_and_mixture(rota_main, tmp_path):
+    _, _, err = rota_main("train", *TINY, "--out", tmp_path / "r")
+    last = err.splitlines()[-1]
+    for part in ("step 6/6", "steps/s", "average", "left 50%", "right 50%"):
+        assert part in last
+
+
+def test_every_setting_has_a_flag_with_its_description(rota_main):
+    code, out, _ = rota_main("train", "--help")
+    assert code == 0
+    for name in Plan.model_fields:
+        assert f"--{'option' if name == 'options' else name.replace('_', '-')}" in out
+
+
+def test_toytext_trains_every_kind_of_task(rota_main, tmp_path):
+    flags = ["--tasks", "toytext", "--steps", 12, "--eval-every", 6, "-q", "--num-workers", 0]
+    assert rota_main("train", *flags, "--method", "cycle", *_weights(), "--out", tmp_path / "r")[0] == 0
+    dev = Run(tmp_path / "r").summary["best"]["dev"]["tasks"]
+    assert set(dev) == {"mood", "follows", "howmany", "where", "roles", "who"}
+    assert all(task["loss"] > 0 for task in dev.values())
+
+
+def _weights():
+    return ["--weights", "mood=1,follows=1,howmany=1,where=1,roles=1,who=1"]
+
+
+def test_demo_compares_methods_writes_a_page_and_goes_on_where_it_stopped(rota_main, tmp_path):
+    flags = ["--methods", "uniform,union", "--seeds", 2, "--steps", 6, "--out", tmp_path / "demo"]
+    code, out, _ = rota_main("demo", *flags)
+    assert code == 0
+    page = tmp_path / "demo" / "report.html"
+    assert str(page) in out
+    assert "uniform" in page.read_text()
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "demo").rglob("summary.json")}
+    assert len(times) == 4
+    assert rota_main("demo", *flags)[0] == 0
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    assert rota_main("demo", *flags[:-3], 9, *flags[-2:])[0] == 2  # other steps: another experiment
+
+
+def test_report_of_one_run(rota_main, tmp_path):
+    assert rota_main("train", *TINY, "-q", "--out", tmp_path / "r")[0] == 0
+    code, out, _ = rota_main("report", tmp_path / "r", "-o", tmp_path / "page.html")
+    assert code == 0
+    assert "1 run(s)" in out
+    assert "left" in (tmp_path / "page.html").read_text()
+
+
+def test_methods_and_tasks_are_listed(rota_main):
+    _, out, _ = rota_main("methods")
+    assert all(name in out for name in METHODS)
+    assert "eta=0.001" in out
+    _, out, _ = rota_main("tasks")
+    for part in ("left", "noise", "(auxiliary)", "1,200", "multiple choice (3 choices)", "answer span"):
+        assert part in out
+
+
+def test_simulate_prints_the_oracle_next_to_the_methods(rota_main):
+    code, out, _ = rota_main("simulate", "--steps", 300, "--environments", 2, "--seeds", 2)
+    assert code == 0
+    for part in ("uniform", "exp3s", "oracle", "2 environments × 2 seeds"):
+        assert part in out
+
+
+def test_python_dash_m_and_no_arguments_show_help():
+    done = rota()
+    assert "What should a model that learns many tasks train on next?" in done.stdout + done.stderr
