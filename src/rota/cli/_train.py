@@ -77,6 +77,8 @@ def _planned(file: Path | None, fields: dict[str, Any]) -> Plan:
 def _resumed(folder: Path, file: Path | None, out: Path | None, fields: dict[str, Any]) -> tuple[Plan, Path]:
     given = [*(["FILE"] if file else []), *(["--out"] if out else [])]
     run = Run(folder)
+    if "method" not in run.plan:
+        raise RotaError(f"{folder} was started by a program. Continue it there, with `fit(…, resume=True)`.")
     plan = make_plan(run.plan, source=str(folder))
     if fields:
         wished = make_plan({**run.plan, **fields}, source="the flags")

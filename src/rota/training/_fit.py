@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import errno
-import platform
 import time
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
-import rota
 from rota.errors import RotaError
 from rota.policies import Policy
-from rota.runlog import LOG, RUN, SCHEMA, SUMMARY, Ledger, LogWriter, Run, write_json
+from rota.runlog import LOG, SUMMARY, LogWriter, Run, write_json
 from rota.settings import Settings
 from rota.signals import Signal
 from rota.streams import Stream, TaskStream
 from rota.tasks import Task, check_tasks
 from rota.training._checkpoint import Checkpoints
 from rota.training._evaluate import evaluate
+from rota.training._folder import check_same, make_folder, refuse_old
 from rota.training._judge import Judge
 from rota.training._optimizer import load_optimizer_tensors, optimizer_tensors
 from rota.training._progress import ProgressBar
@@ -133,73 +130,21 @@ class _Training:
 
     def open(self, resume: bool | str) -> int | None:
         """Make the run folder or go back into it; return the step to start from, None if all is done."""
-        exists = (self.folder / RUN).is_file()
         if not resume:
-            if exists or (self.folder.is_dir() and any(self.folder.iterdir())):
-                raise RotaError(
-                    f"Expected a new folder for the run. Found {self.folder}, which is not empty. Choose another "
-                    f"one, or continue the run in it with `rota train --resume {self.folder}`."
-                )
+            refuse_old(self.folder)
             self.session.wait()
             if self.session.writes:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                write_json(self.folder / RUN, self._describe())
+                make_folder(self.folder, self.settings, self.tasks, self.policy, self.engine.model, self.session)
             self.session.wait()
         run = Run(self.folder)
-        self._check_same(run)
+        check_same(run, self.settings, self.session)
+        torch.set_num_threads(run.info["threads"])
         if run.finished:
             return None
         self.checkpoints = Checkpoints(self.folder, run.info["id"])
         found = self.checkpoints.load(resume if isinstance(resume, str) else None)
         self._open_log(found[0]["log"] if found else 0)
         return self._restore(*found) if found else 0
-
-    def _describe(self) -> dict[str, Any]:
-        return {
-            "schema": SCHEMA,
-            "id": uuid.uuid4().hex,
-            "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-            "plan": self.settings.model_dump(mode="json"),
-            "tasks": {
-                task.name: {
-                    "kind": repr(task.kind),
-                    "auxiliary": task.auxiliary,
-                    "rows": {split: task.size(split) for split in task.splits},
-                }
-                for task in self.tasks
-            },
-            "policy": type(self.policy).__name__,
-            "parameters": sum(parameter.numel() for parameter in self.engine.model.parameters()),
-            "processes": self.session.shard.world,
-            "threads": torch.get_num_threads(),
-            "device": self.session.accelerator.device.type,
-            "versions": {
-                "rota": rota.__version__,
-                "python": platform.python_version(),
-                "torch": torch.__version__,
-                "numpy": np.__version__,
-            },
-        }
-
-    def _check_same(self, run: Run) -> None:
-        """A resumed run keeps its settings."""
-        now = {**self.settings.model_dump(mode="json"), "num_workers": None}  # how rows are fetched changes nothing
-        then = {**run.plan, "num_workers": None}
-        changed = [
-            f"{name} (was {then.get(name)!r}, now {now.get(name)!r})"
-            for name in sorted(now.keys() | then.keys())
-            if then.get(name) != now.get(name)
-        ]
-        if changed:
-            raise RotaError(
-                f"A resumed run expects the settings that it was started with. Changed: {'; '.join(changed)}."
-            )
-        if run.info["processes"] != self.session.shard.world:
-            raise RotaError(
-                f"{self.folder} expects {run.info['processes']} process(es), as it was started with. "
-                f"Found {self.session.shard.world}."
-            )
-        torch.set_num_threads(run.info["threads"])
 
     def _open_log(self, offset: int) -> None:
         self.log = LogWriter(self.folder / LOG, offset) if self.session.writes else None
@@ -213,7 +158,7 @@ class _Training:
         self.recorder.load_state_dict(state["recorder"])
         self.judge.load_state_dict(state["judge"])
         self.session.load_generators(state["generators"])
-        self.engine.ledger = Ledger.from_dict(state["ledger"])
+        self.engine.load_state_dict(state["engine"])
         self.seconds = state["seconds"]
         step: int = state["step"]
         if self.judge.best_step == step and not self.checkpoints.has_best(step) and self.session.writes:
@@ -251,7 +196,7 @@ class _Training:
             "recorder": self.recorder.state_dict(),
             "judge": self.judge.state_dict(),
             "generators": self.session.generators(),
-            "ledger": self.engine.ledger.as_dict(),
+            "engine": self.engine.state_dict(),
             "seconds": self.seconds,
         }
         if self.session.writes:

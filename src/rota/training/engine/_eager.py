@@ -6,6 +6,7 @@ import contextlib
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from accelerate import Accelerator
@@ -83,6 +84,18 @@ class EagerEngine:
             for k, part in enumerate(turn.parts)
         ]
         return Outcome(losses, torch.stack([signal(view) for view in views]))
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it remembers beside the tensors of model and optimizer."""
+        return {
+            "ledger": self.ledger.as_dict(),
+            "scaler": self._accelerator.scaler.state_dict() if self._scales else None,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.ledger = Ledger.from_dict(state["ledger"])
+        if self._scales:
+            self._accelerator.scaler.load_state_dict(state["scaler"])
 
     def _backward(self, parts: Sequence[Part], batches: list[list[Batch]]) -> list[Tensor]:
         """Add up the gradients of all forward passes; return this process's sum of losses for each part."""
