@@ -125,15 +125,54 @@ def test_the_checkpoint_does_not_grow_with_the_steps(tmp_path):
 def test_a_finished_run_is_left_alone(tmp_path):
     train(tmp_path / "r")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "r").rglob("*")}
-    run = train(tmp_path / "r", resume=True)
-    assert run.finished
+    tasks = make_tasks()
+    model = make_model(tasks)
+    run = fit(model, tasks, uniform(NAMES), tmp_path / "r", QUICK, resume=True, progress=False)
+    assert evaluate(model, tasks)["average"] == run.summary["best"]["dev"]["average"]  # the best weights, here too
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "r").rglob("*")} == before
+
+
+@pytest.mark.parametrize("settings", [QUICK, QUICK.model_copy(update={"patience": 1, "steps": 400, "lr": 1e-6})])
+def test_a_run_that_dies_before_its_summary_only_writes_that(tmp_path, settings):
+    whole = train(tmp_path / "whole", settings=settings)
+    train(tmp_path / "cut", settings=settings)
+    (tmp_path / "cut" / "summary.json").unlink()
+    again = train(tmp_path / "cut", settings=settings, resume=True)
+    same_run(tmp_path / "whole", tmp_path / "cut")
+    assert {**again.summary, "seconds": 0} == {**whole.summary, "seconds": 0}
+
+
+def test_a_disk_that_is_full_at_the_very_end_spoils_nothing(tmp_path, monkeypatch):
+    train(tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr("rota.training._fit.write_json", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+        with pytest.raises(RotaError, match="Everything up to step 40 is saved"):
+            train(tmp_path / "cut")
+    train(tmp_path / "cut", resume=True)
+    same_run(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_going_back_to_an_older_checkpoint_forgets_the_newer_ones(tmp_path, monkeypatch):
+    older, newer = stopped(tmp_path / "cut", monkeypatch)
+    with monkeypatch.context() as patch:
+        crash_at(patch, int(older.removeprefix("step-")) + 1)
+        with pytest.raises(Crash):
+            train(tmp_path / "cut", resume=older)
+    assert newer not in checkpoints(tmp_path / "cut")
+    train(tmp_path / "cut", resume=True)
+    train(tmp_path / "whole")
+    same_run(tmp_path / "whole", tmp_path / "cut")
 
 
 def test_an_existing_folder_is_never_overwritten(tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(RotaError, match="which is not empty"):
         train(tmp_path)
+    with pytest.raises(RotaError, match="which is a file"):
+        train(tmp_path / "thesis.txt")
+    (tmp_path / "dead").mkdir()
+    (tmp_path / "dead" / "run.json.tmp").write_text("{")  # died while its folder was made
+    train(tmp_path / "dead")
     train(tmp_path / "r")
     with pytest.raises(RotaError, match="--resume"):
         train(tmp_path / "r")

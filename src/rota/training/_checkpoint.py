@@ -59,14 +59,22 @@ class Checkpoints:
         """Names of the checkpoints, oldest first."""
         return sorted(path.name for path in (self._folder / "checkpoints").glob("step-*") if path.is_dir())
 
-    def make_room(self) -> bool:
+    def latest_step(self) -> int:
+        """The step of the latest checkpoint, 0 if there is none."""
+        return int(self.names()[-1].removeprefix("step-")) if self.names() else 0
+
+    def drop_after(self, step: int) -> None:
+        """Drop the checkpoints that come after `step`."""
+        for name in self.names():
+            if name > _name(step):
+                shutil.rmtree(self._folder / "checkpoints" / name)
+
+    def make_room(self) -> None:
         """Give up the older checkpoint where there are two, for a disk that is full."""
         for leftover in self._folder.glob("*/tmp-*"):
             shutil.rmtree(leftover, ignore_errors=True)
-        older = self.names()[:-1]
-        for name in older:
+        for name in self.names()[:-1]:
             shutil.rmtree(self._folder / "checkpoints" / name)
-        return bool(older)
 
     def load(self, name: str | None = None) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]] | None:
         """State and tensors of a checkpoint, by default the latest; None if there is none yet."""

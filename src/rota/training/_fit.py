@@ -107,6 +107,8 @@ class _Training:
         if start == 0:
             self._evaluate(0, bar)
         for step in range(start, settings.steps):
+            if self.judge.stops:
+                break
             turn = self.stream.next(step)
             self.recorder.step(turn, self.engine.update(turn, self.signal))
             done = step + 1
@@ -119,14 +121,12 @@ class _Training:
                 self._flush()
             except OSError as error:
                 self._rescue(done, error)
-            if self.judge.stops:
-                break
         self.recorder.finish()
         try:
             self._save(done)
-            self._summarise(done)
         except OSError as error:
             self._rescue(done, error)
+        self._summarise(done)
 
     def open(self, resume: bool | str) -> int | None:
         """Make the run folder or go back into it; return the step to start from, None if all is done."""
@@ -139,9 +139,10 @@ class _Training:
         run = Run(self.folder)
         check_same(run, self.settings, self.session)
         torch.set_num_threads(run.info["threads"])
-        if run.finished:
-            return None
         self.checkpoints = Checkpoints(self.folder, run.info["id"])
+        if run.finished:
+            self.engine.model.load_state_dict(self.checkpoints.load_best(run.summary["best"]["step"]))
+            return None
         found = self.checkpoints.load(resume if isinstance(resume, str) else None)
         self._open_log(found[0]["log"] if found else 0)
         return self._restore(*found) if found else 0
@@ -161,8 +162,10 @@ class _Training:
         self.engine.load_state_dict(state["engine"])
         self.seconds = state["seconds"]
         step: int = state["step"]
-        if self.judge.best_step == step and not self.checkpoints.has_best(step) and self.session.writes:
-            self.checkpoints.save_best(step, self.engine.model.state_dict())  # the disk was full at that moment
+        if self.session.writes:
+            self.checkpoints.drop_after(step)  # somebody chose an older one: the log of the newer ones is cut off
+            if self.judge.best_step == step and not self.checkpoints.has_best(step):
+                self.checkpoints.save_best(step, self.engine.model.state_dict())  # the disk was full at that moment
         return step
 
     def _evaluate(self, done: int, bar: ProgressBar) -> None:
@@ -213,12 +216,14 @@ class _Training:
         try:
             self._save(done)
         except OSError:
-            names = self.checkpoints.names()
-            done = int(names[-1].removeprefix("step-")) if names else 0
-        raise RotaError(
+            done = self.checkpoints.latest_step()
+        raise self._full(done) from error
+
+    def _full(self, done: int) -> RotaError:
+        return RotaError(
             f"Expected room on the disk of {self.folder}. Found it full. Everything up to step {done} is saved: free "
             f"some space and continue with `rota train --resume {self.folder}`."
-        ) from error
+        )
 
     def _summarise(self, done: int) -> None:
         """Score the best model on the test rows and write how the run ended."""
@@ -239,5 +244,8 @@ class _Training:
                 "cost": self.engine.ledger.as_dict(),
                 "seconds": round(self.seconds, 3),
             }
-            write_json(self.folder / SUMMARY, summary)
+            try:
+                write_json(self.folder / SUMMARY, summary)
+            except OSError as error:
+                raise (self._full(done) if error.errno in DISK_FULL else error) from error
         self.session.wait()

@@ -22,8 +22,10 @@ from rota.training._session import Session
 
 
 def refuse_old(folder: Path) -> None:
-    """Refuse a folder that holds anything already."""
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+    """Refuse a folder that holds anything already (but for the trace of a run that died while it was made)."""
+    if folder.exists() and not folder.is_dir():
+        raise RotaError(f"Expected a new folder for the run. Found {folder}, which is a file. Choose another one.")
+    if folder.is_dir() and any(path.name != f"{RUN}.tmp" for path in folder.iterdir()):
         raise RotaError(
             f"Expected a new folder for the run. Found {folder}, which is not empty. Choose another one, or continue "
             f"the run in it with `rota train --resume {folder}`."

@@ -15,6 +15,7 @@ class ProgressBar:
     """Step, speed, average score and current mixture: a live bar on a terminal, a line per evaluation elsewhere."""
 
     EVERY = 0.1  # seconds between two drawings
+    TASKS = 6  # tasks of the mixture that fit into the line: the largest
 
     def __init__(self, title: str, steps: int, start: int, shown: bool = True) -> None:
         self._console = Console(stderr=True)
@@ -52,8 +53,9 @@ class ProgressBar:
     def evaluated(self, done: int, average: float | None, mixture: Mapping[str, float]) -> None:
         """An evaluation after so many steps."""
         score = "average –" if average is None else f"average {100 * average:.1f}"
-        shares = sorted(mixture.items(), key=lambda pair: -pair[1])
-        shown = " ".join(f"{task} {share:.0%}" for task, share in shares[:6]) + (" …" if len(shares) > 6 else "")
+        largest = sorted(mixture, key=lambda task: -mixture[task])[: self.TASKS]
+        shown = " ".join(f"{task} {share:.0%}" for task, share in mixture.items() if task in largest)
+        shown += " …" if len(mixture) > self.TASKS else ""
         if self._live:
             self._bar.update(self._line, completed=done, speed=self._speed(done), score=score, mixture=shown)
         elif self._plain:
