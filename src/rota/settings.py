@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Count = Annotated[int, Field(ge=1, le=2**31)]
 
 
 class Settings(BaseModel):
     """Settings of one training. Their descriptions are the help of the command line."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    steps: int = Field(600, ge=1, description="updates of the model")
-    batch_size: int = Field(32, ge=1, description="rows per forward pass and process")
-    accumulate: int = Field(1, ge=1, description="forward passes per update; multiplies the batch")
-    seed: int = Field(0, ge=0, description="of everything random in the run")
+    steps: Count = Field(600, description="updates of the model")
+    batch_size: Count = Field(32, description="rows per forward pass and process")
+    accumulate: Count = Field(1, description="forward passes per update; multiplies the batch")
+    seed: int = Field(0, ge=0, le=2**63, description="of everything random in the run")
     optimizer: Literal["adamw", "adam", "adamax", "sgd"] = Field("adamw", description="how the model is updated")
     lr: float = Field(5e-3, gt=0, description="highest learning rate")
     weight_decay: float = Field(0.01, ge=0, description="not on biases and norms")
@@ -25,17 +27,23 @@ class Settings(BaseModel):
     clip: float | None = Field(1.0, gt=0, description="largest norm of a gradient; null for no limit")
     precision: Literal["no", "bf16", "fp16"] = Field("no", description="mixed precision")
     device: Literal["auto", "cpu"] = Field("auto", description="where to train")
-    eval_every: int | None = Field(None, ge=1, description="steps between evaluations; default a twentieth of all")
-    eval_batch_size: int = Field(250, ge=1, description="rows per forward pass of an evaluation")
-    checkpoint_every: int | None = Field(None, ge=1, description="steps between checkpoints; default eval_every")
+    eval_every: Count | None = Field(None, description="steps between evaluations; default a twentieth of all")
+    eval_batch_size: Count = Field(250, description="rows per forward pass of an evaluation")
+    checkpoint_every: Count | None = Field(None, description="steps between checkpoints; default eval_every")
     best: Literal["score", "loss", "last"] = Field(
         "score", description="which evaluation picks the best checkpoint: highest average score, lowest average loss"
     )
-    patience: int | None = Field(None, ge=1, description="stop after so many evaluations without a new best one")
+    patience: Count | None = Field(None, description="stop after so many evaluations without a new best one")
     on_nan: Literal["stop", "skip"] = Field("stop", description="what to do when a loss is not a number")
-    delay: int = Field(0, ge=0, description="steps after which a loss is read and the policy hears of it")
-    threads: int | None = Field(None, ge=1, description="CPU threads; default 1 for small models")
-    num_workers: int = Field(0, ge=0, description="processes per task that fetch batches ahead")
+    delay: int = Field(0, ge=0, le=1000, description="steps after which a loss is read and the policy hears of it")
+    threads: int | None = Field(None, ge=1, le=1024, description="CPU threads; default 1 for small models")
+    num_workers: int = Field(0, ge=0, le=256, description="processes per task that fetch batches ahead")
+
+    @model_validator(mode="after")
+    def _skipping_needs_the_loss_at_once(self) -> Self:
+        if self.on_nan == "skip" and self.delay > 0:
+            raise ValueError("on_nan 'skip' with delay 0: a loss that is read late cannot be left out any more")
+        return self
 
     @property
     def evaluation_interval(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 
@@ -43,6 +44,19 @@ def refused(result, *parts):
         (["--method", "exp3s", "--option", "eta=big"], ["'eta' expects number", "found 'big'"]),
         (["--method", "exp3s", "--option", "eta=-1"], ["eta above 0. Found -1"]),
         (["--method", "uniform", "--option", "eta=1"], ["unknown field 'eta'"]),
+        (["--lr", "inf"], ["'lr' expects a finite number"]),
+        (["--threads", "99999999999"], ["'threads' expects less than or equal to 1024"]),
+        (["--batch-size", "9" * 30], ["'batch_size' expects less than or equal to"]),
+        (["--seed", "-1"], ["'seed' expects greater than or equal to 0"]),
+        (["--on-nan", "skip", "--delay", "2"], ["on_nan 'skip' with delay 0"]),
+        (["--precision", "fp16"], ["fp16 expects a GPU. Found none"]),
+        (["--method", "temperature", "--option", "power=.nan"], ["'power' expects a finite number"]),
+        (["--method", "annealed", "--option", "epochs=0"], ["'epochs' expects greater than or equal to 1"]),
+        (["--method", "exp3s", "--option", "eta=[1"], ["--option: expected YAML"]),
+        (["--rows", "left={"], ["--rows left: expected YAML"]),
+        (["--method", "uniform", "--weights", "left=1"], ["unknown field 'weights'", "known: none"]),
+        (["--method", "a\nb"], ["Unknown method 'a b'"]),
+        (["--stpes", "3"], ["No such option: --stpes", "See `rota train --help`"]),
         (["--checkpoint", "step-1"], ["--checkpoint expects --resume FOLDER"]),
     ],
 )
@@ -81,13 +95,29 @@ def test_a_file_with_several_wrong_fields_reports_all_of_them(rota_main, tmp_pat
 
 @pytest.mark.parametrize(
     ("content", "part"),
-    [(b"a: [1", "expected YAML"), (b"\xff\xfe\x00", "expected YAML"), (b"- 1\n- 2\n", "Found list")],
+    [
+        (b"a: [1", "expected YAML"),
+        (b"\xff\xfe\x00", "expected YAML"),
+        (b"- 1\n- 2\n", "Found list"),
+        (b"seed: 2020-13-45", "expected YAML"),
+        (b"[" * 5000, "expected YAML"),
+    ],
 )
 def test_files_that_are_no_plan(rota_main, tmp_path, content, part):
     file = tmp_path / "plan.yaml"
     file.write_bytes(content)
     refused(rota_main("train", file), part)
     refused(rota_main("train", tmp_path / "absent.yaml"), "Expected a YAML file at", "No such file")
+
+
+def test_folders_that_cannot_be(rota_main, tmp_path):
+    (tmp_path / "file").write_text("")
+    refused(rota_main("train", *TINY, "--out", tmp_path / "file"), "which is a file")
+    refused(rota_main("train", *TINY, "--out", tmp_path / "file" / "below"), "Found: Not a directory")
+    refused(rota_main("train", *TINY, "--out", tmp_path / ("x" * 300)), "File name too long")
+    code, out, _ = rota_main("train", *TINY[:-1], "--out", tmp_path / "[b]odd[/i]")  # not markup
+    assert code == 0
+    assert "[b]odd[/i]" in out
 
 
 def test_a_run_folder_is_never_overwritten(rota_main, tmp_path):
@@ -99,6 +129,10 @@ def test_a_run_folder_is_never_overwritten(rota_main, tmp_path):
 
 def test_wrong_resumes(rota_main, tmp_path):
     refused(rota_main("train", "--resume", tmp_path), "Expected a run folder")
+    (tmp_path / "own").mkdir()
+    described = {"schema": 1, "id": "x", "plan": {"steps": 4}, "tasks": {}}
+    (tmp_path / "own" / "run.json").write_text(json.dumps(described))
+    refused(rota_main("train", "--resume", tmp_path / "own"), "was started by a program", "fit(…, resume=True)")
     assert rota_main("train", *TINY, "--out", tmp_path / "r")[0] == 0
     refused(rota_main("train", "--resume", tmp_path / "r", "--lr", 1), "Found --lr", "start a new run with --out")
     refused(rota_main("train", "--resume", tmp_path / "r", "--out", tmp_path / "x"), "Found --out")
@@ -126,6 +160,12 @@ def test_wrong_simulations(rota_main):
     refused(rota_main("simulate", "--methods", "unifrm"), "Did you mean 'uniform'?")
     refused(rota_main("simulate", "--methods", "union"), "needs no data set sizes. Found 'union'")
     refused(rota_main("simulate", "--signal", "luck"), "Unknown signal 'luck'")
+    refused(rota_main("simulate", "--methods", "joint"), "chooses one task at a time", "Found 'joint'")
+    refused(rota_main("simulate", "--steps", 10**15), "Invalid value for '--steps'")
+    refused(rota_main("demo", "--methods", ","), "at least one name")
+    refused(rota_main("demo", "--seeds", 0), "Invalid value for '--seeds'")
+    refused(rota_main("report"), "Missing argument")
+    refused(rota_main("trian"), "Did you mean 'train'?")
     refused(rota_main("demo", "--methods", "exp4"), "Unknown method 'exp4'")
 
 

@@ -39,7 +39,7 @@ def test_flags_win_over_the_file(rota_main, tmp_path):
     assert rota_main("train", file, *flags, "--out", tmp_path / "r")[0] == 0
     plan = Run(tmp_path / "r").plan
     assert (plan["seed"], plan["steps"], plan["clip"]) == (4, 6, None)
-    assert plan["options"] == {"epsilon": 0.2}
+    assert plan["options"] == {"eta": 0.5, "epsilon": 0.2}  # options win one by one
 
 
 def test_the_plan_of_a_run_is_a_file_that_repeats_it(rota_main, tmp_path):

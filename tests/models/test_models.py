@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -73,6 +75,13 @@ def test_unknown_tasks_are_refused():
     model = MultiTaskModel(encoder_for(tasks), tasks)
     with pytest.raises(RotaError, match="Did you mean 'left'"):
         model("lef", {})
+
+
+@pytest.mark.parametrize("name", ["a.b", "keys", ""])
+def test_names_that_torch_cannot_hold_are_refused(name):
+    tasks = [dataclasses.replace(task, name=name) for task in load_tasks(["left"])]
+    with pytest.raises(RotaError, match=f"Found '{name}'"):
+        MultiTaskModel(encoder_for(tasks), tasks)
 
 
 def test_an_encoder_without_a_forward_pass_says_so():

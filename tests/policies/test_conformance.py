@@ -38,7 +38,6 @@ VARIANTS = {
     "Exp3S by pi, constant alpha": lambda tasks: Exp3S(tasks, eta=0.05, importance="pi", alpha=0.01),
     "Exp3S, nothing shared": lambda tasks: Exp3S(tasks, eta=0.5, epsilon=0.1, alpha=0.0),
     "Hold a union": lambda tasks: Hold(Union(by_name(tasks)), steps=2),
-    "Hold a cycle": lambda tasks: Hold(Cycle(by_name(tasks)), steps=2),
     "Hold with a floor": lambda tasks: Hold(WithFloor(Exp3S(tasks, eta=0.1), 0.3), steps=5),
 }
 
@@ -111,6 +110,26 @@ class DrawsFromTheWorld(Good):
 
 class ForgetsItsState(Good):
     state = ()
+
+
+class RemembersPlaces(Good):
+    """Its state says where a task stood in the list, not what it was called."""
+
+    state = ("scores", "favourite")
+
+    def __init__(self, tasks):
+        super().__init__(tasks)
+        self.favourite = None
+
+    def probabilities(self, step):
+        p = super().probabilities(step)
+        if self.favourite is not None:
+            p[self.favourite] *= 2
+        return p / p.sum()
+
+    def learn(self, k, feedback):
+        super().learn(k, feedback)
+        self.favourite = k
 
 
 class DependsOnOrder(Good):
@@ -209,6 +228,7 @@ BROKEN = {
     DrawsFromTheWorld: "chose differently",
     ForgetsItsState: "chose differently",
     DependsOnOrder: "order of the tasks",
+    RemembersPlaces: "order of the tasks",
     AcceptsNaN: "accepted NaN",
     AcceptsAnyTask: "accepted an unknown task",
     ForgetsHowLikely: "expected",

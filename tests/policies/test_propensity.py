@@ -72,6 +72,21 @@ def test_hold_passes_a_survey_on_as_it_is():
     assert child.heard == [Feedback("b", 0.7, None)]
 
 
+def test_hold_passes_a_round_on_whose_last_value_never_came():
+    child = Listener({"a": 0.5, "b": 0.5})
+    policy, rng = Hold(child, steps=3), np.random.default_rng(0)
+    choices = [policy.choose(step, rng) for step in range(9)]
+    for k in (0, 1, 3, 4, 5):  # the loss of step 2 was not a number
+        policy.observe(choices[k].scored(float(k)))
+    assert [(f.round, f.value, f.task) for f in child.heard] == [(0, 0.5, choices[0].task), (1, 4.0, choices[3].task)]
+
+
+@pytest.mark.parametrize("policy", [Cycle({"a": 1, "b": 1}), Hold(uniform(["a", "b"]), 2)], ids=repr)
+def test_hold_refuses_policies_with_rounds_of_their_own(policy):
+    with pytest.raises(RotaError, match=f"Found {type(policy).__name__}"):
+        Hold(policy, 2)
+
+
 def test_hold_forgets_rounds_that_nobody_answers():
     policy, rng = Hold(uniform(["a", "b"]), steps=1), np.random.default_rng(0)
     for step in range(5 * Hold.REMEMBERED):

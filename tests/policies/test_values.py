@@ -120,6 +120,12 @@ def test_scaled_rewards_are_monotone_and_bounded(values):
     assert math.isclose(reservoir._quantile(0.8), high, rel_tol=1e-9, abs_tol=1e-9)
 
 
+@pytest.mark.parametrize("reward", [1 / 3, 0.0123, 1e-5, -7.7])
+def test_equal_rewards_scale_to_zero(reward):
+    reservoir = Reservoir()
+    assert {reservoir.scale(reward) for _ in range(1500)} == {0.0}
+
+
 def test_a_full_reservoir_holds_each_value_with_equal_probability():
     kept = np.zeros(40)
     for seed in range(2000):
@@ -142,6 +148,9 @@ def test_a_full_reservoir_holds_each_value_with_equal_probability():
         (lambda: uniform(["a", "a"]), "Found twice: a"),
         (lambda: Tempered({"a": 0, "b": 1}), "size zero: a"),
         (lambda: Union({"a": 0}), "Found a=0"),
+        (lambda: Union({"a": math.nan}), "Found a=nan"),
+        (lambda: Union({"a": math.inf}), "Found a=inf"),
+        (lambda: Fixed({"a": 1e308, "b": 1e308}), "whose sum is a number"),
         (lambda: Cycle({"a": 1.5}), "whole numbers"),
         (lambda: Cycle({"a": 0, "b": 0}), "all zero"),
         (lambda: Exp3S(["a"], eta=0), "eta above 0"),

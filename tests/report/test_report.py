@@ -67,7 +67,7 @@ def make_run(tmp_path):
         info = {task: {"kind": "x", "auxiliary": aux, "rows": {"train": 9}} for task, aux in tasks.items()}
         plan = {"steps": 4, "seed": seed, "tasks": ["toy"], "method": method, "options": {}, **plan}
         surroundings = {"policy": "Fixed", "device": "cpu", "versions": {"rota": "0.1.0"}}
-        write_json(folder / RUN, {"schema": SCHEMA, "plan": plan, "tasks": info, **surroundings})
+        write_json(folder / RUN, {"schema": SCHEMA, "id": "x", "plan": plan, "tasks": info, **surroundings})
         log = LogWriter(folder / LOG)
         for line in lines:
             log.write(line)
@@ -81,7 +81,7 @@ def make_run(tmp_path):
                 "test": evaluation("test", **(results if test else {})),
             }
             cost = (cost or Ledger(updates=4, train=8)).as_dict()
-            write_json(folder / SUMMARY, {"steps": 4, "best": best, "cost": cost, "seconds": 1.5})
+            write_json(folder / SUMMARY, {"steps": 4, "best": best, "updates": {}, "cost": cost, "seconds": 1.5})
         return Run(folder)
 
     return make

@@ -14,7 +14,7 @@ from rota.runlog import LOG, RUN, SCHEMA, SUMMARY, Ledger, LogWriter, Run, find_
 
 def make_run(folder, **info):
     folder.mkdir(parents=True)
-    write_json(folder / RUN, {"schema": SCHEMA, "id": "x", "plan": {}, **info})
+    write_json(folder / RUN, {"schema": SCHEMA, "id": "x", "plan": {}, "tasks": {}, **info})
     return folder
 
 
@@ -39,9 +39,10 @@ def test_a_torn_last_line_is_left_out_wherever_it_was_torn(tmp_path, cut):
 
 def test_a_broken_line_in_the_middle_is_an_error_that_names_it(tmp_path):
     path = tmp_path / LOG
-    path.write_bytes(b'{"kind":"step"}\nnot json\n{"kind":"step"}\n')
-    with pytest.raises(RotaError, match="line 2"):
-        list(read_lines(path))
+    for wrong in (b"not json", b"[1]", b'{"step":1}'):
+        path.write_bytes(b'{"kind":"step","step":0}\n' + wrong + b'\n{"kind":"step","step":1}\n')
+        with pytest.raises(RotaError, match="line 2"):
+            list(read_lines(path))
 
 
 def test_a_log_is_cut_back_to_its_checkpoint(tmp_path):
@@ -78,7 +79,7 @@ def test_a_flush_that_fails_half_way_loses_nothing(tmp_path, monkeypatch):
     assert (tmp_path / LOG).read_bytes() == b'{"a":1}\n'
     monkeypatch.undo()
     log.flush()
-    assert [line["a"] for line in read_lines(tmp_path / LOG)] == [1, 2, 3]
+    assert (tmp_path / LOG).read_bytes() == b'{"a":1}\n{"a":2}\n{"a":3}\n'
 
 
 def test_numbers_that_are_none_are_refused_not_written(tmp_path):
@@ -110,8 +111,12 @@ def test_a_run_reads_its_parts_and_says_what_is_missing(tmp_path):
         _ = run.summary
     (tmp_path / "r" / LOG).write_text('{"kind":"step","step":0}\n{"kind":"eval","step":1}\n')
     assert [line["step"] for line in run.lines("eval")] == [1]
-    write_json(tmp_path / "r" / SUMMARY, {"steps": 1})
-    assert Run(tmp_path / "r").summary == {"steps": 1}
+    write_json(tmp_path / "r" / SUMMARY, {"steps": 1, "best": {}, "updates": {}, "cost": {}})
+    with pytest.raises(RotaError, match="Missing: seconds"):
+        _ = run.summary
+    whole = {"steps": 1, "best": {}, "updates": {}, "cost": {}, "seconds": 1.0}
+    write_json(tmp_path / "r" / SUMMARY, whole)
+    assert run.summary == whole
 
 
 def test_wrong_places_are_refused_with_a_sentence(tmp_path):
@@ -123,6 +128,11 @@ def test_wrong_places_are_refused_with_a_sentence(tmp_path):
         Run(tmp_path)
     with pytest.raises(RotaError, match=r"expected schema 1\. Found 99"):
         _ = Run(make_run(tmp_path / "new", schema=99)).info
+    for number, content in enumerate(("[]", "{}", '{"schema": 1, "plan": null}')):
+        folder = make_run(tmp_path / f"odd{number}")
+        (folder / RUN).write_text(content)
+        with pytest.raises(RotaError, match="Missing: "):
+            _ = Run(folder).info
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / RUN).write_text("{")
     with pytest.raises(RotaError, match="expected JSON"):

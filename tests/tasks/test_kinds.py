@@ -47,6 +47,12 @@ def test_a_constant_prediction_has_correlation_zero_not_nan():
     assert kind.metrics(kind.facts(torch.ones(5, 1), torch.arange(5.0))) == {"pearson": 0.0, "spearman": 0.0}
 
 
+def test_predictions_that_are_no_numbers_score_nothing():
+    kind = Regression()
+    facts = kind.facts(torch.full((5, 1), float("nan")), torch.arange(5.0))
+    assert kind.score(kind.metrics(facts)) == 0.0
+
+
 def test_tags_count_only_where_there_is_a_label():
     kind = Tagging(3)
     outputs = torch.tensor([[[9.0, 0, 0], [0, 9, 0], [0, 0, 9]], [[9, 0, 0], [9, 0, 0], [9, 0, 0]]])

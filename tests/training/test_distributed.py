@@ -68,7 +68,7 @@ def test_two_processes_stopped_and_resumed_are_never_stopped(tmp_path):
     assert resumed.returncode == 0, resumed.stderr
     same_run(tmp_path / "whole", tmp_path / "cut")
     alone = launch(1, SCRIPT, tmp_path / "cut", "task", 4, 40, -2)
-    assert "expects 2 process(es), as it was started with. Found 1" in alone.stderr
+    assert "processes (was 2, now 1)" in alone.stderr
 
 
 def test_the_command_line_in_two_processes(tmp_path):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import math
+import os
 
 import numpy as np
 import pytest
@@ -185,8 +187,16 @@ def test_a_resumed_run_keeps_its_settings(tmp_path, monkeypatch):
             train(tmp_path / "r")
     with pytest.raises(RotaError, match=r"lr \(was 0.01, now 0.5\)"):
         train(tmp_path / "r", settings=QUICK.model_copy(update={"lr": 0.5}), resume=True)
-    with pytest.raises(RotaError, match="Found the state of Fixed"):
-        train(tmp_path / "r", Exp3S(NAMES), resume=True)
+    others = {
+        r"policy \(was 'Fixed', now 'Exp3S'\)": {"policy": Exp3S(NAMES)},
+        r"mixture \(was": {"policy": rota.Fixed({"a": 1, "b": 1, "aux": 2})},
+        r"stream \(was 'TaskStream', now 'JointStream'\)": {"stream": JointStream},
+        r"signal \(was None, now 'prediction_gain'\)": {"signal": prediction_gain},
+        r"tasks \(was": {"tasks": [dataclasses.replace(task, auxiliary=False) for task in make_tasks()]},
+    }
+    for sentence, change in others.items():
+        with pytest.raises(RotaError, match=sentence):
+            train(tmp_path / "r", resume=True, **change)
     train(tmp_path / "r", settings=QUICK.model_copy(update={"num_workers": 1}), resume=True)  # changes no number
 
 
@@ -411,6 +421,97 @@ def test_a_loss_that_is_no_number_can_be_skipped(tmp_path):
     assert run.summary["skipped"] == len(skipped)
     assert {step for step, *_ in policy.heard} == set(range(40)) - set(skipped)  # the policy never sees it
     assert run.summary["best"]["dev"]["average"] is not None
+
+
+class Normed(nn.Module):
+    """With batch norm, and a gradient that can be made to break although the loss does not."""
+
+    def __init__(self, broken=False):
+        super().__init__()
+        self.norm, self.broken = nn.BatchNorm2d(1), broken
+        self.heads = nn.ModuleDict({name: nn.Linear(16, 2) for name in NAMES})
+
+    def forward(self, task, inputs):
+        x = self.norm(inputs["image"]).flatten(1)
+        if self.broken and task == "b":
+            x = x + (x - x.detach()).abs().sqrt()  # zero, with an infinite slope
+        return self.heads[task](x)
+
+
+@pytest.mark.parametrize("clip", [1.0, None])
+@pytest.mark.parametrize("broken", ["rows", "gradient"])
+def test_a_skipped_step_leaves_the_model_as_it_was(tmp_path, clip, broken):
+    tasks = make_tasks(nan_rows=[3] if broken == "rows" else [])
+    settings = QUICK.model_copy(update={"on_nan": "skip", "clip": clip, "best": "last"})
+    torch.manual_seed(0)
+    model = Normed(broken == "gradient")
+    run = fit(model, tasks, uniform(NAMES), tmp_path / "r", settings, progress=False)
+    assert 0 < run.summary["skipped"] < 40
+    assert all(torch.isfinite(tensor).all() for tensor in model.state_dict().values())
+    assert model.norm.num_batches_tracked == 40 - run.summary["skipped"]
+
+
+def test_the_second_forward_of_a_signal_counts_in_no_batch_norm(tmp_path):
+    model = Normed()
+    settings = QUICK.model_copy(update={"best": "last"})
+    fit(model, make_tasks(), Exp3S(NAMES), tmp_path / "r", settings, signal=prediction_gain, progress=False)
+    assert model.norm.num_batches_tracked == 40
+
+
+def test_modules_kept_in_evaluation_mode_stay_so(tmp_path):
+    model = Normed()
+    model.norm.eval()
+    before = model.norm.running_mean.clone()
+    fit(model, make_tasks(), uniform(NAMES), tmp_path / "r", QUICK, progress=False)
+    assert not model.norm.training
+    assert model.norm.running_mean.equal(before)
+
+
+def test_a_model_may_keep_what_it_makes_in_its_first_pass(tmp_path):
+    class Caching(Normed):
+        table = None
+
+        def forward(self, task, inputs):
+            if self.table is None:
+                self.table = torch.ones(16) * 2
+            return self.heads[task](inputs["image"].flatten(1) * self.table)
+
+    assert fit(Caching(), make_tasks(), uniform(NAMES), tmp_path / "r", QUICK, progress=False).finished
+
+
+def test_a_value_that_is_no_number_and_still_waits_stops_with_a_sentence(tmp_path):
+    settings = QUICK.model_copy(update={"delay": 3})
+
+    def signal(view):
+        return view.loss * (math.nan if view.step == 6 else 1.0)
+
+    with pytest.raises(NotANumberError, match="at step 6"):
+        train(tmp_path / "r", Exp3S(NAMES), settings, signal=signal)
+
+
+def test_a_value_that_is_no_number_can_be_left_out(tmp_path):
+    def signal(view):
+        return view.loss * (math.nan if view.step == 6 else 1.0)
+
+    policy = Listener()
+    run = train(tmp_path / "r", policy, QUICK.model_copy(update={"on_nan": "skip"}), signal=signal)
+    assert 6 not in {step for step, *_ in policy.heard}
+    assert [line["step"] for line in run.lines("step") if line["value"] is None] == [6]
+
+
+def test_skipping_and_reading_late_exclude_each_other():
+    with pytest.raises(ValueError, match="on_nan 'skip' with delay 0"):
+        Settings(on_nan="skip", delay=1)
+
+
+def test_a_run_closes_its_files_and_writes_what_it_knows_when_it_dies(tmp_path):
+    tasks = make_tasks(nan_rows=[3])
+    open_files = len(os.listdir("/proc/self/fd"))
+    settings = QUICK.model_copy(update={"checkpoint_every": 1000})
+    with pytest.raises(NotANumberError):
+        train(tmp_path / "r", tasks=tasks, settings=settings)
+    assert [line["step"] for line in Run(tmp_path / "r").lines("step")] == list(range(poisoned(tasks)))
+    assert len(os.listdir("/proc/self/fd")) == open_files
 
 
 def test_an_evaluation_that_overflows_is_logged_as_none_and_never_the_best(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any, NoReturn
 
 import typer
 
@@ -25,17 +26,25 @@ for verb in (train, demo, report, methods, tasks, simulate):
     app.command()(verb)
 
 
+PARSER_ERROR: type[Any] = typer.BadParameter.__mro__[2]  # click's base error, wherever typer keeps its click
+
+
 def main() -> None:
     """Run the command line; wrong input ends with one sentence and exit code 2."""
+    if len(sys.argv) == 1:
+        sys.argv.append("--help")
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except RotaError as error:
-        _say(str(error))
-        sys.exit(2)
-    except KeyboardInterrupt:
-        _say("stopped. A run goes on from its last checkpoint with `rota train --resume FOLDER`.")
-        sys.exit(130)
+        _say(str(error), code=2)
+    except PARSER_ERROR as error:
+        _say(f"{error.format_message()} See `rota {' '.join(sys.argv[1:2])} --help`.", code=2)
+    except (OSError, MemoryError) as error:
+        _say(f"expected files and memory that can be used. Found {type(error).__name__}: {error}.", code=2)
+    except (KeyboardInterrupt, typer.Abort):
+        _say("stopped. A run goes on from its last checkpoint with `rota train --resume FOLDER`.", code=130)
 
 
-def _say(sentence: str) -> None:
-    sys.stderr.write(f"rota: {sentence}\n")
+def _say(sentence: str, code: int) -> NoReturn:
+    sys.stderr.write(f"rota: {' '.join(sentence.split())}\n")
+    sys.exit(code)

@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from rota.cli._fields import chosen_methods
 from rota.cli._tables import number
-from rota.errors import unknown_name
-from rota.methods import METHODS, make_plan
+from rota.methods import make_plan
 from rota.runlog import Run
 
 
@@ -28,10 +28,7 @@ def demo(
 
     Runs that are finished are kept; run it again to go on where it stopped.
     """
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    for name in names:
-        if name not in METHODS:
-            raise unknown_name("method", name, METHODS)
+    names = chosen_methods(methods)
     from rota.methods import run_plan  # late: they load torch and plotly
     from rota.report import write_report
 
@@ -46,7 +43,7 @@ def demo(
     console.print(_table(runs, names))
     page = out / "report.html"
     write_report(runs, page)
-    console.print(f"The report is in {page.resolve()}", highlight=False, soft_wrap=True)
+    console.print(f"The report is in {page.resolve()}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _table(runs: list[Run], names: list[str]) -> Table:

@@ -11,8 +11,8 @@ from typing import Any
 import typer
 import yaml
 
-from rota.errors import RotaError
-from rota.methods import Plan
+from rota.errors import RotaError, unknown_name
+from rota.methods import METHODS, Plan
 from rota.settings import Settings
 
 Verb = Callable[..., None]
@@ -62,8 +62,27 @@ def pairs(text: str, flag: str) -> dict[str, Any]:
         name, equals, value = part.partition("=")
         if not equals:
             raise RotaError(f"--{flag} expects name=value pairs such as left=2,right=1. Found '{part}'.")
-        found[name.strip()] = yaml.safe_load(value)
+        found[name.strip()] = parsed(value, f"--{flag} {name.strip()}")
     return found
+
+
+def parsed(text: str, where: str) -> Any:
+    """A value in YAML; one sentence where it is none."""
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise RotaError(f"{where}: expected YAML. Found {' '.join(str(error).split())[:200]}.") from error
+
+
+def chosen_methods(text: str) -> list[str]:
+    """Names of methods from a list with commas; refuse none and unknown ones."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in METHODS:
+            raise unknown_name("method", name, METHODS)
+    if not names:
+        raise RotaError("--methods expects at least one name, such as uniform,exp3s. Found none.")
+    return names
 
 
 def _parse(name: str, value: str | list[str]) -> Any:
@@ -81,7 +100,7 @@ def _parse(name: str, value: str | list[str]) -> Any:
 def _option(text: str) -> Any:
     if ":" in text:
         return pairs(text.replace(":", "="), "option")
-    return yaml.safe_load(text)
+    return parsed(text, "--option")
 
 
 def _metavar(annotation: Any) -> str:

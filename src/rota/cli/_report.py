@@ -22,4 +22,4 @@ def report(
     page = out or places[0] / "report.html"
     runs = find_runs(places)
     write_report(runs, page)
-    Console().print(f"{len(runs)} run(s) in {page}", highlight=False, soft_wrap=True)
+    Console().print(f"{len(runs)} run(s) in {page}", highlight=False, markup=False, soft_wrap=True)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from rota.cli._fields import chosen_methods
 from rota.errors import RotaError, unknown_name
 from rota.methods import METHODS, Given
 from rota.policies import Policy
@@ -21,8 +22,8 @@ SIGNALS = {"log-gain": log_gain, "score-gain": score_gain}
 
 def simulate(
     methods: Annotated[str, typer.Option(metavar="A,B,…", help="which methods play")] = "uniform,exp3s",
-    arms: Annotated[int, typer.Option(min=1, help="tasks of an environment")] = 8,
-    steps: Annotated[int, typer.Option(min=1, help="length of a run")] = 10_000,
+    arms: Annotated[int, typer.Option(min=1, max=1_000_000, help="tasks of an environment")] = 8,
+    steps: Annotated[int, typer.Option(min=1, max=100_000_000, help="length of a run")] = 10_000,
     environments: Annotated[int, typer.Option(min=1, help="how many different environments")] = 3,
     seeds: Annotated[int, typer.Option(min=1, help="runs in each environment")] = 3,
     signal: Annotated[str, typer.Option(metavar="|".join(SIGNALS), help="what a policy hears")] = "log-gain",
@@ -31,12 +32,13 @@ def simulate(
 
     The score is the mean over the arms at the end of a run; the oracle knows the best fixed mixture.
     """
-    names = [name.strip() for name in methods.split(",") if name.strip()]
+    names = chosen_methods(methods)
     for name in names:
-        if name not in METHODS:
-            raise unknown_name("method", name, METHODS)
-        if METHODS[name].sized:
-            raise RotaError(f"The bandit expects a method that needs no data set sizes. Found '{name}'.")
+        if METHODS[name].sized or METHODS[name].stream != "task":
+            raise RotaError(
+                f"The bandit expects a method that chooses one task at a time and needs no data set sizes. "
+                f"Found '{name}'. Try {', '.join(n for n, m in METHODS.items() if not m.sized and m.stream == 'task')}."
+            )
     if signal not in SIGNALS:
         raise unknown_name("signal", signal, SIGNALS)
     finals: dict[str, list[list[float]]] = {name: [] for name in [*names, "oracle"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.markup import escape
 from rich.table import Table
 
 from rota.runlog import Run
@@ -19,7 +20,7 @@ def score_table(run: Run) -> Table:
     for task, dev in best["dev"]["tasks"].items():
         auxiliary = run.info["tasks"][task]["auxiliary"]
         table.add_row(
-            f"{task} (auxiliary)" if auxiliary else task,
+            escape(task) + (" (auxiliary)" if auxiliary else ""),
             str(run.summary["updates"].get(task, 0)),
             number(dev["loss"], 3, scale=1),
             number(dev["score"]),

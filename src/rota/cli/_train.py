@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 from rich.console import Console
 
-from rota.cli._fields import pairs, with_plan_flags
+from rota.cli._fields import pairs, parsed, with_plan_flags
 from rota.cli._tables import score_table
 from rota.errors import RotaError
 from rota.methods import Plan, make_plan
@@ -53,24 +52,26 @@ def train(
     if not quiet and int(os.environ.get("RANK", 0)) == 0:
         console = Console()
         if done:
-            console.print(f"{folder} is finished already.", highlight=False)
+            console.print(f"{folder} is finished already.", highlight=False, markup=False)
         console.print(score_table(run))
-        console.print(f"The run is in {folder}. See it with: rota report {folder}", highlight=False, soft_wrap=True)
+        where = f"The run is in {folder}. See it with: rota report {folder}"
+        console.print(where, highlight=False, markup=False, soft_wrap=True)
 
 
 def _planned(file: Path | None, fields: dict[str, Any]) -> Plan:
     content: dict[str, Any] = {}
     if file is not None:
         try:
-            content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+            text = file.read_bytes().decode(errors="replace")
         except OSError as error:
-            raise RotaError(
-                f"Expected a YAML file at {file}. Found none that can be read ({error.strerror})."
-            ) from error
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise RotaError(f"{file}: expected YAML. Found {' '.join(str(error).split())}.") from error
+            said = f"Expected a YAML file at {file}. Found none that can be read ({error.strerror})."
+            raise RotaError(said) from error
+        content = parsed(text, str(file)) or {}
         if not isinstance(content, dict):
             raise RotaError(f"{file}: expected fields such as `steps: 600`. Found {type(content).__name__}.")
+    for name in ("options", "rows"):  # flags win one by one
+        if isinstance(content.get(name), dict) and name in fields:
+            fields[name] = {**content[name], **fields[name]}
     return make_plan({**content, **fields}, source=str(file) if file else "the flags")
 
 

@@ -74,4 +74,6 @@ class Method:
         fields: dict[str, Any] = {
             p.name: (p.annotation, ... if p.default is inspect.Parameter.empty else p.default) for p in parameters
         }
-        return create_model(f"{self.name}_options", __config__=ConfigDict(extra="forbid"), **fields)
+        return create_model(
+            f"{self.name}_options", __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **fields
+        )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Annotated, TypeVar
+
+from pydantic import Field
 
 from rota import policies
 from rota.errors import RotaError, unknown_name
@@ -22,12 +24,12 @@ def _proportional(given: Given) -> Policy:
     return policies.proportional(given.sizes)
 
 
-def _temperature(given: Given, *, power: float = 0.5) -> Policy:
+def _temperature(given: Given, *, power: Annotated[float, Field(ge=-10, le=10)] = 0.5) -> Policy:
     return policies.Tempered(given.sizes, power)
 
 
-def _annealed(given: Given, *, epochs: int = 10) -> Policy:
-    return policies.Tempered(given.sizes, annealed_power(epochs, -(-given.steps // epochs)))
+def _annealed(given: Given, *, epochs: Annotated[int, Field(ge=1)] = 10) -> Policy:
+    return policies.Tempered(given.sizes, annealed_power(epochs, max(1, given.steps // epochs)))
 
 
 def _union(given: Given) -> Policy:
@@ -43,7 +45,7 @@ def _cycle(given: Given, *, weights: dict[str, int]) -> Policy:
 
 
 def _joint(given: Given, *, weights: dict[str, float] | None = None) -> Policy:
-    return policies.Fixed(_for_all(given, weights)) if weights else policies.uniform(given.tasks)
+    return policies.uniform(given.tasks) if weights is None else policies.Fixed(_for_all(given, weights))
 
 
 def _for_all(given: Given, weights: Mapping[str, Weight]) -> dict[str, Weight]:

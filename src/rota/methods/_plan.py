@@ -35,9 +35,11 @@ def describe(error: ValidationError, known: list[str]) -> str:
     said = []
     for mistake in error.errors():
         field = ".".join(str(part) for part in mistake["loc"])
-        if mistake["type"] == "extra_forbidden":
+        if not field:  # about several fields together
+            said.append(f"expected {mistake['msg'].removeprefix('Value error, ')}")
+        elif mistake["type"] == "extra_forbidden":
             near = difflib.get_close_matches(field, known, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(known)}"
+            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known) or 'none'}"
             said.append(f"unknown field '{field}' ({hint})")
         elif mistake["type"] == "missing":
             said.append(f"'{field}' is missing")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from rota.errors import unknown_name
+from rota.errors import RotaError, unknown_name
 from rota.models._features import Encoder
 from rota.models._heads import Head
 from rota.tasks import Task
@@ -24,6 +24,9 @@ class MultiTaskModel(nn.Module):
 
     def __init__(self, encoder: Encoder, tasks: Sequence[Task]) -> None:
         super().__init__()
+        for task in tasks:
+            if not task.name or "." in task.name or hasattr(nn.ModuleDict, task.name):
+                raise RotaError(f"A head expects a name without dots that torch does not use. Found '{task.name}'.")
         self.encoder = encoder
         self.heads = nn.ModuleDict({task.name: Head(task.kind, encoder.width) for task in tasks})
 

@@ -51,6 +51,9 @@ class Policy(ABC):
     mixable: ClassVar[bool] = True
     """Whether it keeps its promise when mixed with another distribution (`WithFloor`)."""
 
+    holdable: ClassVar[bool] = True
+    """Whether it may be asked only once per round (`Hold`)."""
+
     ordered: bool = False
     """Whether it depends on the order of its tasks by definition."""
 
@@ -171,10 +174,14 @@ def task_names(owner: str, tasks: Sequence[str]) -> tuple[str, ...]:
 
 def positive_weights(owner: str, weights: dict[str, float], what: str = "weights") -> Floats:
     """The values of `weights` as an array; refuse negative, non-finite and all-zero ones."""
-    values = np.array([float(value) for value in weights.values()], dtype=np.float64)
+    with np.errstate(over="ignore"):
+        values = np.array([float(value) for value in weights.values()], dtype=np.float64)
+        total = values.sum()
     bad = [f"{task}={value:g}" for task, value in weights.items() if not (math.isfinite(value) and value >= 0)]
     if bad:
         raise RotaError(f"{owner} expects {what} of zero or more. Found {', '.join(bad)}.")
-    if len(values) and not values.sum() > 0:
+    if len(values) and not total > 0:
         raise RotaError(f"{owner} expects at least one task with {what} above zero. Found all zero.")
+    if not math.isfinite(total):
+        raise RotaError(f"{owner} expects {what} whose sum is a number. Found {', '.join(map(str, values))}.")
     return values

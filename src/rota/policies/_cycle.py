@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -26,6 +28,7 @@ class Cycle(Policy):
     """
 
     mixable: ClassVar = False  # the exact ratio is its whole promise
+    holdable: ClassVar = False  # asked at some steps only, it would leave out the tasks of the others
     ordered = True
 
     def __init__(self, ratio: Mapping[str, int]) -> None:
@@ -34,10 +37,10 @@ class Cycle(Policy):
         broken = [f"{task}={count:g}" for task, count in ratio.items() if count != int(count)]
         if broken:
             raise RotaError(f"Cycle expects whole numbers of batches. Found {', '.join(broken)}.")
-        self._ends = np.cumsum([int(count) for count in ratio.values()])
+        self._ends = list(itertools.accumulate(int(count) for count in ratio.values()))
 
     def probabilities(self, step: int) -> Floats:
-        k = int(self._ends.searchsorted(step % int(self._ends[-1]), side="right"))
+        k = bisect_right(self._ends, step % self._ends[-1])
         turn = np.zeros(len(self.tasks))
         turn[k] = 1.0
         return turn

@@ -62,6 +62,8 @@ class Reservoir:
         position = q * (len(self._sorted) - 1)
         below = int(position)
         above = min(below + 1, len(self._sorted) - 1)
+        if self._sorted[below] == self._sorted[above]:
+            return self._sorted[below]  # exactly: equal rewards must not differ by rounding
         part = position - below
         return self._sorted[below] * (1.0 - part) + self._sorted[above] * part
 

@@ -34,7 +34,7 @@ class Union(Policy):
 
     def __init__(self, batches: Mapping[str, int]) -> None:
         super().__init__(list(batches))
-        bad = [f"{task}={count}" for task, count in batches.items() if count != int(count) or count < 1]
+        bad = [f"{task}={count}" for task, count in batches.items() if not (count >= 1 and count % 1 == 0)]
         if bad:
             raise RotaError(f"Union expects one batch or more of each task. Found {', '.join(bad)}.")
         self.batches = np.array([int(count) for count in batches.values()], dtype=np.int64)

@@ -63,11 +63,12 @@ class Hold(Policy):
 
     Every choice of a round carries the probability of the round's draw and the number of the round. The
     wrapped policy hears one value per round: the mean of what came back, passed on with the feedback of the
-    round's last step. So a value per step and a single value at the end of the round both work. A survey
-    (no probability) belongs to no round and is passed on as it is.
+    round's last step (or, if that never comes, with the next round's). So a value per step and a single value
+    at the end of the round both work; what comes after its round was passed on is not heard. A survey (no
+    probability) belongs to no round and is passed on as it is.
 
     Args:
-        policy: The policy to ask.
+        policy: The policy to ask. `Cycle` and another `Hold` are refused: they have rounds of their own.
         steps: Draws per round.
 
     >>> from rota.policies import uniform
@@ -78,6 +79,7 @@ class Hold(Policy):
 
     state: ClassVar = ("policy", "turn", "held", "probability", "open_rounds")
     mixable: ClassVar = False  # a floor would break the rounds
+    holdable: ClassVar = False  # its rounds are its own
 
     REMEMBERED = 1000
     """Rounds that may still wait for their feedback; older ones are given up, so that memory stays bounded."""
@@ -86,19 +88,25 @@ class Hold(Policy):
         super().__init__(policy.tasks)
         if steps < 1:
             raise RotaError(f"Hold expects rounds of one step or more. Found {steps}.")
+        if not policy.holdable:
+            raise RotaError(
+                f"Hold expects a policy without rounds of its own. Found {type(policy).__name__}. "
+                f"Give that one longer rounds instead."
+            )
         self.policy, self.steps = policy, steps
         self.ordered = policy.ordered
         self.turn = 0
-        self.held = 0
+        self.held = self.tasks[0]
         self.probability = 1.0
-        # Round number -> last step (None until drawn), sum and count of the values heard. JSON has string keys.
+        # By number of the round (JSON wants strings): its task, probability, last step (None until drawn), and
+        # sum and count of the values heard.
         self.open_rounds: dict[str, list[Any]] = {}
 
     def probabilities(self, step: int) -> Floats:
         if self.turn % self.steps == 0:
             return self.policy.probabilities(step)
         kept = np.zeros(len(self.tasks))
-        kept[self.held] = 1.0
+        kept[self._index[self.held]] = 1.0
         return kept
 
     def _choice(self, k: int, probability: float, step: int) -> Choice:
@@ -108,24 +116,29 @@ class Hold(Policy):
     def took(self, k: int, step: int) -> None:
         number, position = divmod(self.turn, self.steps)
         if position == 0:
-            self.held, self.probability = k, float(self.policy.probabilities(step)[k])
+            self.held, self.probability = self.tasks[k], float(self.policy.probabilities(step)[k])
             self.policy.took(k, step)
-            self.open_rounds[str(number)] = [None, 0.0, 0]
+            self.open_rounds[str(number)] = [self.held, self.probability, None, 0.0, 0]
             self.open_rounds.pop(str(number - self.REMEMBERED), None)
         if position == self.steps - 1:
-            self.open_rounds[str(number)][0] = step
+            self.open_rounds[str(number)][2] = step
         self.turn += 1
 
     def learn(self, k: int, feedback: Feedback) -> None:
-        if feedback.probability is None:
+        if feedback.probability is None or feedback.round is None:
             self.policy.learn(k, feedback)
             return
+        for number in [n for n, heard in self.open_rounds.items() if int(n) < feedback.round and heard[4]]:
+            self._pass_on(number)  # the value of its last step never came
         heard = self.open_rounds.get(str(feedback.round))
         if heard is None:
-            return  # closed already: a round is heard once
-        heard[1] += feedback.value
-        heard[2] += 1
-        if feedback.step == heard[0]:
-            del self.open_rounds[str(feedback.round)]
-            mean = heard[1] / heard[2]
-            self.policy.learn(k, Feedback(feedback.task, mean, feedback.probability, feedback.step, feedback.round))
+            return
+        heard[3] += feedback.value
+        heard[4] += 1
+        if feedback.step == heard[2]:
+            self._pass_on(str(feedback.round))
+
+    def _pass_on(self, number: str) -> None:
+        task, probability, last_step, total, count = self.open_rounds.pop(number)
+        value = Feedback(task, total / count, probability, last_step, int(number))
+        self.policy.learn(self._index[task], value)

@@ -18,10 +18,12 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         for number, raw in enumerate(file, start=1):
             try:
                 line = json.loads(raw)
-            except ValueError as error:
+            except ValueError:
+                line = None
+            if not isinstance(line, dict) or not line.keys() >= {"kind", "step"}:
                 if not raw.endswith(b"\n"):
                     return
-                raise RotaError(f"{path}, line {number}: expected a JSON object. Found {raw[:40]!r}.") from error
+                raise RotaError(f"{path}, line {number}: expected a JSON object with a kind. Found {raw[:40]!r}.")
             yield line
 
 
@@ -40,10 +42,10 @@ class Run:
     @cached_property
     def info(self) -> dict[str, Any]:
         """What was asked for."""
-        info = _read_json(self.folder / RUN)
-        if info.get("schema") != SCHEMA:
+        info = _read_json(self.folder / RUN, "schema", "id", "plan", "tasks")
+        if info["schema"] != SCHEMA:
             raise RotaError(
-                f"{self.folder / RUN}: expected schema {SCHEMA}. Found {info.get('schema')}. "
+                f"{self.folder / RUN}: expected schema {SCHEMA}. Found {info['schema']}. "
                 f"Read it with the version of rota that wrote it."
             )
         return info
@@ -62,7 +64,7 @@ class Run:
         """How it ended."""
         if not self.finished:
             raise RotaError(f"{self.folder} is not finished. Continue it with `rota train --resume {self.folder}`.")
-        return _read_json(self.folder / SUMMARY)
+        return _read_json(self.folder / SUMMARY, "steps", "best", "updates", "cost", "seconds")
 
     def lines(self, *kinds: str) -> list[dict[str, Any]]:
         """The lines of the log of these kinds; of all kinds if none is named."""
@@ -87,9 +89,13 @@ def find_runs(places: Iterable[Path | str]) -> list[Run]:
     return found
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path, *keys: str) -> dict[str, Any]:
+    """A JSON object that has at least these keys."""
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise RotaError(f"{path}: expected JSON. Found something else ({error}).") from error
-    return content
+    missing = [key for key in keys if content.get(key) is None] if isinstance(content, dict) else list(keys)
+    if missing:
+        raise RotaError(f"{path}: expected {', '.join(keys)}. Missing: {', '.join(missing)}. Is it a file of rota's?")
+    return dict(content)

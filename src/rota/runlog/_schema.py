@@ -7,10 +7,11 @@
 `log.jsonl` holds no times and no machine names, so that two equal runs have equal bytes.
 
 Kinds of lines:
-    step    task, probability (null: nobody was chosen), round, loss, value (the signal), ids, n
-            (joint steps have `tasks`: {task: {weight, loss, n, ids}} instead of task, loss, ids)
-    eval    split, average, tasks: {task: {loss, score, metrics, n}}, mixture: {task: probability}
-    skip    a step whose loss was not a number and was left out: task, ids
+    step    task, probability, round, loss (before the update), value (the signal; null: none), n, ids
+            (in a joint step nobody is chosen: task and probability are null, and the rest is in
+            tasks: {task: {weight, loss, value, n, ids}})
+    eval    split, average, loss, tasks: {task: {loss, score, metrics, n}}, mixture: {task: probability}
+    skip    a step whose loss was not a number and was left out: tasks: {task: ids}
 Later kinds (survey, round, trial) are added beside these; readers ignore kinds that they do not know.
 """
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rota.errors import RotaError
 from rota.policies import Fixed
+from rota.seeds import generator
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ class MTLBandit:
     def __init__(self, arms: int = 8, steps: int = 10_000, seed: int = 0) -> None:
         if arms < 1 or steps < 1:
             raise RotaError(f"MTLBandit expects one arm and one step or more. Found arms={arms}, steps={steps}.")
-        rng = np.random.default_rng(seed)
+        rng = generator(seed, "environment")
         self.steps = steps
         self.tasks = tuple(f"arm{k}" for k in range(arms))
         mixture = rng.dirichlet(np.full(arms, 2.0))

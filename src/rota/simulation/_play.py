@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rota.errors import RotaError
 from rota.policies import Policy
+from rota.seeds import generator
 from rota.simulation._bandit import MTLBandit, Pull
 
 Signal = Callable[[Pull], float]
@@ -64,7 +65,7 @@ def play(bandit: MTLBandit, policy: Policy, seed: int = 0, signal: Signal = log_
     """
     if set(policy.tasks) != set(bandit.tasks):
         raise RotaError(f"play expects a policy over {', '.join(bandit.tasks)}. Found {', '.join(policy.tasks)}.")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed, "play")
     number = {task: k for k, task in enumerate(bandit.tasks)}
     steps = bandit.steps
     tasks = np.zeros(steps, dtype=np.int64)

@@ -94,6 +94,8 @@ class Regression(Kind):
 
     def metrics(self, facts: Facts) -> dict[str, float]:
         predicted, label = facts["predicted"].double(), facts["label"].double()
+        if not torch.isfinite(predicted).all():
+            return {"pearson": 0.0, "spearman": 0.0}
         return {"pearson": _correlation(predicted, label), "spearman": _correlation(_ranks(predicted), _ranks(label))}
 
     def check(self, task: str, labels: Tensor) -> None:

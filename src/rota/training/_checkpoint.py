@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,7 +58,8 @@ class Checkpoints:
 
     def names(self) -> list[str]:
         """Names of the checkpoints, oldest first."""
-        return sorted(path.name for path in (self._folder / "checkpoints").glob("step-*") if path.is_dir())
+        paths = (self._folder / "checkpoints").glob("step-*")
+        return sorted(path.name for path in paths if re.fullmatch(r"step-\d{8,}", path.name))
 
     def latest_step(self) -> int:
         """The step of the latest checkpoint, 0 if there is none."""
@@ -127,16 +129,15 @@ class Checkpoints:
     def _read(self, path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]]:
         try:
             manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-            content = {name: (path / name).read_bytes() for name in manifest["files"]}
+            run, files = manifest["run"], dict(manifest["files"])
+            content = {name: (path / name).read_bytes() for name in files}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise RotaError(f"Expected a whole checkpoint at {path}. Found a damaged one ({error}).") from error
-        damaged = [
-            name for name, data in content.items() if hashlib.sha256(data).hexdigest() != manifest["files"][name]
-        ]
+        damaged = [name for name, data in content.items() if hashlib.sha256(data).hexdigest() != files[name]]
         if damaged:
             raise RotaError(f"Expected a whole checkpoint at {path}. Found {', '.join(damaged)} damaged.")
-        if manifest.get("run") != self._run:
-            raise RotaError(f"Expected a checkpoint of run {self._run} at {path}. Found one of run {manifest['run']}.")
+        if run != self._run:
+            raise RotaError(f"Expected a checkpoint of run {self._run} at {path}. Found one of run {run}.")
         state = json.loads(content.pop(STATE)) if STATE in content else {}
         return state, {
             name.removesuffix(".safetensors"): safetensors.torch.load(data) for name, data in content.items()

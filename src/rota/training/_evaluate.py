@@ -44,7 +44,7 @@ def evaluate(
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
-        with torch.inference_mode():
+        with torch.no_grad():  # not inference mode: a model may keep what it makes in its first pass
             results = {
                 task.name: _evaluate_task(model, task, split, batch_size, shard, gather)
                 for task in tasks

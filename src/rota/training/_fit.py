@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import time
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from rota.streams import Stream, TaskStream
 from rota.tasks import Task, check_tasks
 from rota.training._checkpoint import Checkpoints
 from rota.training._evaluate import evaluate
-from rota.training._folder import check_same, make_folder, refuse_old
+from rota.training._folder import check_same, describe, make_folder, refuse_old
 from rota.training._judge import Judge
 from rota.training._optimizer import load_optimizer_tensors, optimizer_tensors
 from rota.training._progress import ProgressBar
@@ -73,8 +74,11 @@ def fit(
         if start is None:
             return Run(folder)
         title = f"{Path(folder).name}"
-        with ProgressBar(title, settings.steps, start, shown=progress and session.writes) as bar:
-            training.run(start, bar)
+        try:
+            with ProgressBar(title, settings.steps, start, shown=progress and session.writes) as bar:
+                training.run(start, bar)
+        finally:
+            training.close()
     return Run(folder)
 
 
@@ -116,7 +120,7 @@ class _Training:
             try:
                 if done % settings.evaluation_interval == 0 or done == settings.steps:
                     self._evaluate(done, bar)
-                if done % settings.checkpoint_interval == 0:
+                if done % settings.checkpoint_interval == 0 and done < settings.steps:
                     self._save(done)
                 self._flush()
             except OSError as error:
@@ -134,22 +138,33 @@ class _Training:
             refuse_old(self.folder)
             self.session.wait()
             if self.session.writes:
-                make_folder(self.folder, self.settings, self.tasks, self.policy, self.engine.model, self.session)
+                make_folder(self.folder, self._describe())
             self.session.wait()
         run = Run(self.folder)
-        check_same(run, self.settings, self.session)
+        check_same(run, self._describe())
         torch.set_num_threads(run.info["threads"])
         self.checkpoints = Checkpoints(self.folder, run.info["id"])
         if run.finished:
             self.engine.model.load_state_dict(self.checkpoints.load_best(run.summary["best"]["step"]))
             return None
         found = self.checkpoints.load(resume if isinstance(resume, str) else None)
-        self._open_log(found[0]["log"] if found else 0)
+        if found and self.session.writes:
+            # Somebody chose an older one: the newer ones go before the log is cut back behind them.
+            self.checkpoints.drop_after(found[0]["step"])
+        self.log = LogWriter(self.folder / LOG, found[0]["log"] if found else 0) if self.session.writes else None
+        self.recorder = Recorder(self.policy, self.log, self.settings.delay, skips=self.settings.on_nan == "skip")
         return self._restore(*found) if found else 0
 
-    def _open_log(self, offset: int) -> None:
-        self.log = LogWriter(self.folder / LOG, offset) if self.session.writes else None
-        self.recorder = Recorder(self.policy, self.log, self.settings.delay, skips=self.settings.on_nan == "skip")
+    def _describe(self) -> dict[str, Any]:
+        return describe(
+            self.settings, self.tasks, self.policy, type(self.stream), self.signal, self.engine.model, self.session
+        )
+
+    def close(self) -> None:
+        """Write what still waits in memory: whoever looks for the reason of a crash looks there."""
+        if self.log is not None:
+            with contextlib.suppress(OSError):
+                self.log.close()
 
     def _restore(self, state: dict[str, Any], tensors: dict[str, dict[str, torch.Tensor]]) -> int:
         self.engine.model.load_state_dict(tensors["model"])
@@ -162,10 +177,8 @@ class _Training:
         self.engine.load_state_dict(state["engine"])
         self.seconds = state["seconds"]
         step: int = state["step"]
-        if self.session.writes:
-            self.checkpoints.drop_after(step)  # somebody chose an older one: the log of the newer ones is cut off
-            if self.judge.best_step == step and not self.checkpoints.has_best(step):
-                self.checkpoints.save_best(step, self.engine.model.state_dict())  # the disk was full at that moment
+        if self.judge.best_step == step and not self.checkpoints.has_best(step) and self.session.writes:
+            self.checkpoints.save_best(step, self.engine.model.state_dict())  # the disk was full at that moment
         return step
 
     def _evaluate(self, done: int, bar: ProgressBar) -> None:

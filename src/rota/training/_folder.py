@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,8 @@ from rota.errors import RotaError
 from rota.policies import Policy
 from rota.runlog import RUN, SCHEMA, Run, write_json
 from rota.settings import Settings
+from rota.signals import Signal
+from rota.streams import Stream
 from rota.tasks import Task
 from rota.training._session import Session
 
@@ -32,14 +35,18 @@ def refuse_old(folder: Path) -> None:
         )
 
 
-def make_folder(
-    folder: Path, settings: Settings, tasks: Sequence[Task], policy: Policy, model: nn.Module, session: Session
-) -> None:
-    """Make the folder and write what was asked for."""
-    content = {
+def describe(
+    settings: Settings,
+    tasks: Sequence[Task],
+    policy: Policy,
+    stream: type[Stream],
+    signal: Signal | None,
+    model: nn.Module,
+    session: Session,
+) -> dict[str, Any]:
+    """What was asked for, as `run.json` holds it."""
+    return {
         "schema": SCHEMA,
-        "id": uuid.uuid4().hex,
-        "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "plan": settings.model_dump(mode="json"),
         "tasks": {
             task.name: {
@@ -50,6 +57,9 @@ def make_folder(
             for task in tasks
         },
         "policy": type(policy).__name__,
+        "mixture": dict(zip(policy.tasks, policy.probabilities(0).tolist(), strict=True)),
+        "stream": stream.__name__,
+        "signal": getattr(signal, "__name__", None),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "processes": session.shard.world,
         "threads": torch.get_num_threads(),
@@ -61,6 +71,11 @@ def make_folder(
             "numpy": np.__version__,
         },
     }
+
+
+def make_folder(folder: Path, description: dict[str, Any]) -> None:
+    """Make the folder and write what was asked for, with an id that its checkpoints will carry."""
+    content = {"id": uuid.uuid4().hex, "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **description}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / RUN, content)
@@ -68,10 +83,9 @@ def make_folder(
         raise RotaError(f"Expected a folder that can be written at {folder}. Found: {error.strerror}.") from error
 
 
-def check_same(run: Run, settings: Settings, session: Session) -> None:
-    """Refuse to go on with other settings or another number of processes."""
-    now = {**settings.model_dump(mode="json"), "num_workers": None}  # how rows are fetched changes nothing
-    then = {**run.plan, "num_workers": None}
+def check_same(run: Run, description: dict[str, Any]) -> None:
+    """Refuse to go on with anything that would make it another run."""
+    then, now = _identity(run.info), _identity(description)
     changed = [
         f"{name} (was {then.get(name)!r}, now {now.get(name)!r})"
         for name in sorted(now.keys() | then.keys())
@@ -79,11 +93,12 @@ def check_same(run: Run, settings: Settings, session: Session) -> None:
     ]
     if changed:
         raise RotaError(
-            f"A resumed run expects the settings that it was started with. Changed: {'; '.join(changed)}. "
+            f"A resumed run expects what it was started with. Changed: {'; '.join(changed)}. "
             f"Start a new run for other settings."
         )
-    if run.info["processes"] != session.shard.world:
-        raise RotaError(
-            f"{run.folder} expects {run.info['processes']} process(es), as it was started with. "
-            f"Found {session.shard.world}."
-        )
+
+
+def _identity(description: dict[str, Any]) -> dict[str, Any]:
+    same = ("tasks", "policy", "mixture", "stream", "signal", "parameters", "processes", "device")
+    plan = {name: value for name, value in description["plan"].items() if name not in ("num_workers", "tasks")}
+    return {**plan, **{name: description.get(name) for name in same}}

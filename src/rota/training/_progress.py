@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 
@@ -33,7 +34,7 @@ class ProgressBar:
             disable=not self._live,
             transient=True,
         )
-        self._line = self._bar.add_task(title, total=steps, completed=start, speed="", score="", mixture="")
+        self._line = self._bar.add_task(escape(title), total=steps, completed=start, speed="", score="", mixture="")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -57,10 +58,10 @@ class ProgressBar:
         shown = " ".join(f"{task} {share:.0%}" for task, share in mixture.items() if task in largest)
         shown += " …" if len(mixture) > self.TASKS else ""
         if self._live:
-            self._bar.update(self._line, completed=done, speed=self._speed(done), score=score, mixture=shown)
+            self._bar.update(self._line, completed=done, speed=self._speed(done), score=score, mixture=escape(shown))
         elif self._plain:
             line = f"{self._title}  step {done}/{self._steps} · {self._speed(done)} · {score} · {shown}"
-            self._console.print(line, highlight=False, soft_wrap=True)
+            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def _speed(self, done: int) -> str:
         return f"{(done - self._start) / max(time.perf_counter() - self._began, 1e-9):,.0f} steps/s"

@@ -15,7 +15,7 @@ from rota.runlog import LogWriter
 from rota.streams import Turn
 from rota.training.engine import Outcome
 
-Numbers = Tensor | list[float] | None
+Numbers = Tensor | list[float | None] | None
 
 
 class NotANumberError(RotaError):
@@ -102,7 +102,7 @@ class Recorder:
     def state_dict(self) -> dict[str, Any]:
         """What still waits, with its numbers read, and the counts."""
         waiting = [
-            entry if "note" in entry else {**entry, "losses": _read(entry["losses"]), "values": _read(entry["values"])}
+            entry if "note" in entry else {**entry, "losses": _read(entry["losses"]), "values": _plain(entry["values"])}
             for entry in self._waiting
         ]
         for entry in waiting:
@@ -130,13 +130,20 @@ def _culprit(parts: list[dict[str, Any]], numbers: list[float]) -> str:
 
 
 def _read(numbers: Numbers) -> list[float]:
-    return numbers.tolist() if isinstance(numbers, Tensor) else numbers or []
+    if isinstance(numbers, Tensor):
+        return numbers.tolist()
+    return [math.nan if number is None else number for number in numbers or []]
+
+
+def _plain(numbers: Numbers) -> list[float | None]:
+    """As JSON has them: None for a number that is none."""
+    return [number if math.isfinite(number) else None for number in _read(numbers)]
 
 
 def _line(
     step: int, choice: Choice | None, parts: list[dict[str, Any]], losses: list[float], values: list[float]
 ) -> dict[str, Any]:
-    heard: list[float | None] = [value if math.isfinite(value) else None for value in values]
+    heard = _plain(list(values))
     if choice is None:
         tasks = {
             part["task"]: {

@@ -12,6 +12,7 @@ from accelerate.state import AcceleratorState
 from accelerate.utils import gather_object
 from torch import nn
 
+from rota.errors import RotaError
 from rota.seeds import integer
 from rota.settings import Settings
 from rota.streams import Shard
@@ -24,7 +25,10 @@ class Session:
     """Who else trains, where, and with which generators."""
 
     def __init__(self, settings: Settings) -> None:
-        AcceleratorState._reset_state()  # an earlier run in this process may have had another precision
+        # An earlier run in this process may have had another precision or device.
+        AcceleratorState._reset_state(reset_partial_state=not torch.distributed.is_initialized())
+        if settings.precision == "fp16" and not torch.accelerator.is_available():
+            raise RotaError("fp16 expects a GPU. Found none. Use --precision bf16, or no.")
         self.accelerator = Accelerator(
             cpu=settings.device == "cpu" or not torch.accelerator.is_available(),
             mixed_precision=settings.precision,

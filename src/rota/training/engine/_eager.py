@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -53,7 +54,8 @@ class EagerEngine:
         self._kinds = {task.name: task.kind for task in tasks}
         self._wrapped = accelerator.prepare_model(model)
         self.model: nn.Module = accelerator.unwrap_model(self._wrapped)
-        self.model.train()
+        if not self.model.training:  # modules that somebody keeps in evaluation mode on purpose stay so
+            self.model.train()
         self._parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = make_optimizer(self.model, settings)
         # Accelerate's wrapper scales gradients for fp16; otherwise it only costs, at every step.
@@ -66,11 +68,11 @@ class EagerEngine:
         """One update of the model."""
         batches = [part.batch.to(self._accelerator.device).split(self._settings.accumulate) for part in turn.parts]
         self._stepper.zero_grad(set_to_none=True)
-        sums = self._backward(turn.parts, batches)
-        losses = self._means(turn.parts, sums)
-        norm = self._clip()
-        if self._settings.delay == 0 and not self._finite(losses, norm):
+        buffers = self._buffers() if self._settings.on_nan == "skip" else []
+        losses = self._means(turn.parts, self._backward(turn.parts, batches))
+        if not self._usable(losses):
             self._stepper.zero_grad(set_to_none=True)
+            _restore(buffers)
             return Outcome(losses, skipped=True)
         for group in self.optimizer.param_groups:
             group["lr"] = self._settings.lr * self._rate(turn.step)
@@ -127,22 +129,39 @@ class EagerEngine:
         rows = torch.tensor([len(part.ids) for part in parts], dtype=total.dtype)
         return total / rows.to(total.device, non_blocking=True)
 
-    def _clip(self) -> Tensor | None:
-        if self._settings.clip is None:
-            return None
-        if self._scales:
-            return self._accelerator.clip_grad_norm_(self._parameters, self._settings.clip)
-        return nn.utils.clip_grad_norm_(self._parameters, self._settings.clip)
+    def _usable(self, losses: Tensor) -> bool:
+        """Clip the gradient; say whether it and the losses are numbers. Not asked where losses are read late."""
+        if self._settings.delay > 0:
+            self._clip()
+            return True
+        # The loss comes first: a gradient scaler that has looked at its gradients expects a step to follow.
+        return _finite(losses) and (_finite(self._clip()) or self._scales)
 
-    def _finite(self, losses: Tensor, norm: Tensor | None) -> bool:
-        numbers = losses.sum()
-        if norm is not None and not self._scales:  # a gradient scaler looks after it
-            numbers = numbers + norm
-        return bool(torch.isfinite(numbers))
+    def _clip(self) -> Tensor:
+        """Limit the norm of the gradient; return what it was."""
+        limit = math.inf if self._settings.clip is None else self._settings.clip
+        if self._scales:
+            return self._accelerator.clip_grad_norm_(self._parameters, limit)
+        return nn.utils.clip_grad_norm_(self._parameters, limit)
 
     @torch.no_grad()
     def _again(self, part: Part, batches: list[Batch]) -> Tensor:
         """Mean loss of the same rows after the update, in training mode."""
         self.ledger.scored += len(part.ids)
+        buffers = self._buffers()  # a batch norm counts the rows of an update once
         losses = torch.cat([self._losses(self.model, part.task, batch) for batch in batches])
+        _restore(buffers)
         return self._means([part], [losses[: part.counted].sum()])[0]
+
+    def _buffers(self) -> list[tuple[Tensor, Tensor]]:
+        """What a forward pass may change beside gradients, with copies."""
+        return [(buffer, buffer.clone()) for buffer in self.model.buffers()]
+
+
+def _restore(buffers: list[tuple[Tensor, Tensor]]) -> None:
+    for buffer, copy in buffers:
+        buffer.copy_(copy)
+
+
+def _finite(numbers: Tensor) -> bool:
+    return bool(torch.isfinite(numbers).all())
