@@ -65,11 +65,11 @@ class Session:
 
 @contextmanager
 def surroundings(threads: int) -> Iterator[None]:
-    """So many CPU threads; afterwards threads and generators are as they were."""
+    """So many CPU threads and convolutions that repeat to the bit; afterwards all is as it was."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        with torch.random.fork_rng():
+        with torch.random.fork_rng(), torch.backends.cudnn.flags(benchmark=False, deterministic=True):
             yield
     finally:
         torch.set_num_threads(before)
