@@ -67,7 +67,16 @@ def test_links_in_the_documents_lead_somewhere():
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
-def test_examples_run(path):
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+def test_examples_run_and_run_again(path, tmp_path):
+    said = []
+    for _ in range(2):
+        done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout)
+    assert said[0] == said[1] != ""
+
+
+def test_the_readme_shows_lines_of_the_example():
+    example = (ROOT / "examples" / "own_model.py").read_text()
+    for line in blocks("README.md", "python")[1].splitlines()[:-1]:
+        assert line.strip() in example

@@ -31,7 +31,7 @@ class Settings(BaseModel):
     eval_batch_size: Count = Field(250, description="rows per forward pass of an evaluation")
     checkpoint_every: Count | None = Field(None, description="steps between checkpoints; default eval_every")
     best: Literal["score", "loss", "last"] = Field(
-        "score", description="which evaluation picks the best checkpoint: highest average score, lowest average loss"
+        "score", description="what makes a checkpoint the best: highest average score, lowest average loss, being last"
     )
     patience: Count | None = Field(None, description="stop after so many evaluations without a new best one")
     on_nan: Literal["stop", "skip"] = Field("stop", description="what to do when a loss is not a number")

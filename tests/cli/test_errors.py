@@ -52,7 +52,7 @@ def refused(result, *parts):
         (["--precision", "fp16"], ["fp16 expects a GPU. Found none"]),
         (["--method", "temperature", "--option", "power=.nan"], ["'power' expects a finite number"]),
         (["--method", "annealed", "--option", "epochs=0"], ["'epochs' expects greater than or equal to 1"]),
-        (["--method", "exp3s", "--option", "eta=[1"], ["--option: expected YAML"]),
+        (["--method", "exp3s", "--option", "eta=[1"], ["--option eta: expected YAML"]),
         (["--rows", "left={"], ["--rows left: expected YAML"]),
         (["--method", "uniform", "--weights", "left=1"], ["unknown field 'weights'", "known: none"]),
         (["--method", "a\nb"], ["Unknown method 'a b'"]),

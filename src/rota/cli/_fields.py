@@ -87,8 +87,7 @@ def chosen_methods(text: str) -> list[str]:
 
 def _parse(name: str, value: str | list[str]) -> Any:
     if name == "options":
-        # A value may itself be a mapping: --option weights=left:2,right:1
-        return {key: _option(text) for key, _, text in (item.partition("=") for item in value)}
+        return {key: parsed(text, f"--option {key}") for key, _, text in (item.partition("=") for item in value)}
     assert isinstance(value, str)
     if name == "tasks":
         return [task.strip() for task in value.split(",") if task.strip()]
@@ -97,17 +96,11 @@ def _parse(name: str, value: str | list[str]) -> Any:
     return None if value.lower() in ("none", "null") else value
 
 
-def _option(text: str) -> Any:
-    if ":" in text:
-        return pairs(text.replace(":", "="), "option")
-    return parsed(text, "--option")
-
-
 def _metavar(annotation: Any) -> str:
     origin = typing.get_origin(annotation)
     if origin is typing.Literal:
         return "|".join(map(str, typing.get_args(annotation)))
-    if origin in (types.UnionType, typing.Union):
+    if origin in (types.UnionType, typing.Union, typing.Annotated):
         return _metavar(typing.get_args(annotation)[0])
     if origin is tuple:
         return "A,B,…"
