@@ -31,19 +31,20 @@ class ProgressBar:
             TextColumn("{task.fields[speed]} · {task.fields[score]} · {task.fields[mixture]}"),
             TimeRemainingColumn(),
             console=self._console,
-            disable=not self._live,
             transient=True,
         )
         self._line = self._bar.add_task(escape(title), total=steps, completed=start, speed="", score="", mixture="")
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        if self._live:
+            self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        if self._live:
+            self._bar.stop()
 
     def step(self, done: int) -> None:
         """So many steps are done."""
