@@ -64,13 +64,15 @@ def numpy_choice(count: int) -> Callable[[int], object]:
 
 
 def training_step() -> float:
-    """µs per training step of the demo (uniform, 600 steps, evaluations at the ends left out as far as they go)."""
+    """µs per training step of the demo: median over repeats of a long run less a short one, so that evaluations
+    at the ends do not count."""
     with tempfile.TemporaryDirectory() as folder:
-        times = {}
-        for steps in (100, 700):
+
+        def seconds(steps: int, repeat: int) -> float:
             plan = make_plan({"steps": steps, "eval_every": 10_000})
-            times[steps] = run_plan(plan, Path(folder) / str(steps), progress=False).summary["seconds"]
-    return 1e6 * (times[700] - times[100]) / 600
+            return run_plan(plan, Path(folder) / f"{steps}-{repeat}", progress=False).summary["seconds"]
+
+        return 1e6 * statistics.median((seconds(500, k) - seconds(100, k)) / 400 for k in range(REPEATS))
 
 
 def main() -> None:
