@@ -41,7 +41,7 @@ def final_weights(folder: Path) -> bytes:
     return (latest / "model.safetensors").read_bytes()
 
 
-def same_run(one: Path, other: Path) -> None:
+def assert_same_run(one: Path, other: Path) -> None:
     """Assert that two runs decided, read, lost and ended alike, to the last bit."""
     assert (one / LOG).read_bytes() == (other / LOG).read_bytes()
     assert final_weights(one) == final_weights(other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
@@ -55,9 +56,9 @@ def test_every_method_is_found_by_paper():
 def test_names_in_the_documents_exist():
     for page in ("README.md", "docs/find-it-by-paper.md", "docs/design.md"):
         for name in re.findall(r"`rota\.([A-Za-z_.]+)`", (ROOT / page).read_text()):
-            value = rota
-            for part in name.split("."):
-                value = getattr(value, part) if hasattr(value, part) else __import__(f"rota.{part}", fromlist=["x"])
+            room, _, rest = name.partition(".")
+            home = rota if hasattr(rota, room) and not rest else importlib.import_module(f"rota.{room}")
+            assert hasattr(home, rest or room) or not rest, f"{page}: rota.{name}"
 
 
 def test_links_in_the_documents_lead_somewhere():

@@ -14,7 +14,7 @@ from runs import command, rota
 TINY = ["--steps", 4, "--eval-every", 2, "-q"]
 
 
-def refused(result, *parts):
+def assert_refused(result, *parts):
     code, out, err = result
     assert code == 2, (code, out, err)
     assert "Traceback" not in err + out
@@ -61,7 +61,7 @@ def refused(result, *parts):
     ],
 )
 def test_wrong_flags(rota_main, tmp_path, flags, parts):
-    refused(rota_main("train", *TINY[2:], *flags, "--out", tmp_path / "r"), *parts)
+    assert_refused(rota_main("train", *TINY[2:], *flags, "--out", tmp_path / "r"), *parts)
     assert not (tmp_path / "r").exists()
 
 
@@ -78,7 +78,7 @@ def test_wrong_flags(rota_main, tmp_path, flags, parts):
 )
 def test_wrong_weights(rota_main, tmp_path, method, weights, part):
     flags = ["--tasks", "left,right", "--method", method, "--weights", weights]
-    refused(rota_main("train", *flags, *TINY, "--out", tmp_path / "r"), part)
+    assert_refused(rota_main("train", *flags, *TINY, "--out", tmp_path / "r"), part)
 
 
 def test_a_single_weight_of_zero_is_allowed(rota_main, tmp_path):
@@ -90,7 +90,7 @@ def test_a_file_with_several_wrong_fields_reports_all_of_them(rota_main, tmp_pat
     file = tmp_path / "plan.yaml"
     file.write_text("stepps: 10\nlr: fast\nbatch_size: 0\nmethod: [a]\nclip: 1\n")
     parts = ["plan.yaml: 4 wrong fields", "'stepps' (did you mean 'steps'?)", "'lr'", "'batch_size'", "'method'"]
-    refused(rota_main("train", file, "--out", tmp_path / "r"), *parts)
+    assert_refused(rota_main("train", file, "--out", tmp_path / "r"), *parts)
 
 
 @pytest.mark.parametrize(
@@ -106,15 +106,15 @@ def test_a_file_with_several_wrong_fields_reports_all_of_them(rota_main, tmp_pat
 def test_files_that_are_no_plan(rota_main, tmp_path, content, part):
     file = tmp_path / "plan.yaml"
     file.write_bytes(content)
-    refused(rota_main("train", file), part)
-    refused(rota_main("train", tmp_path / "absent.yaml"), "Expected a YAML file at", "No such file")
+    assert_refused(rota_main("train", file), part)
+    assert_refused(rota_main("train", tmp_path / "absent.yaml"), "Expected a YAML file at", "No such file")
 
 
 def test_folders_that_cannot_be(rota_main, tmp_path):
     (tmp_path / "file").write_text("")
-    refused(rota_main("train", *TINY, "--out", tmp_path / "file"), "which is a file")
-    refused(rota_main("train", *TINY, "--out", tmp_path / "file" / "below"), "Found: Not a directory")
-    refused(rota_main("train", *TINY, "--out", tmp_path / ("x" * 300)), "File name too long")
+    assert_refused(rota_main("train", *TINY, "--out", tmp_path / "file"), "which is a file")
+    assert_refused(rota_main("train", *TINY, "--out", tmp_path / "file" / "below"), "Found: Not a directory")
+    assert_refused(rota_main("train", *TINY, "--out", tmp_path / ("x" * 300)), "File name too long")
     code, out, _ = rota_main("train", *TINY[:-1], "--out", tmp_path / "[b]odd[/i]")  # not markup
     assert code == 0
     assert "[b]odd[/i]" in out
@@ -123,19 +123,23 @@ def test_folders_that_cannot_be(rota_main, tmp_path):
 def test_a_run_folder_is_never_overwritten(rota_main, tmp_path):
     assert rota_main("train", *TINY, "--out", tmp_path / "r")[0] == 0
     before = (tmp_path / "r" / LOG).read_bytes()
-    refused(rota_main("train", *TINY, "--out", tmp_path / "r"), "which is not empty", f"--resume {tmp_path / 'r'}")
+    assert_refused(
+        rota_main("train", *TINY, "--out", tmp_path / "r"), "which is not empty", f"--resume {tmp_path / 'r'}"
+    )
     assert (tmp_path / "r" / LOG).read_bytes() == before
 
 
 def test_wrong_resumes(rota_main, tmp_path):
-    refused(rota_main("train", "--resume", tmp_path), "Expected a run folder")
+    assert_refused(rota_main("train", "--resume", tmp_path), "Expected a run folder")
     (tmp_path / "own").mkdir()
     described = {"schema": 1, "id": "x", "plan": {"steps": 4}, "tasks": {}}
     (tmp_path / "own" / "run.json").write_text(json.dumps(described))
-    refused(rota_main("train", "--resume", tmp_path / "own"), "was started by a program", "fit(…, resume=True)")
+    assert_refused(rota_main("train", "--resume", tmp_path / "own"), "was started by a program", "fit(…, resume=True)")
     assert rota_main("train", *TINY, "--out", tmp_path / "r")[0] == 0
-    refused(rota_main("train", "--resume", tmp_path / "r", "--lr", 1), "Found --lr", "start a new run with --out")
-    refused(rota_main("train", "--resume", tmp_path / "r", "--out", tmp_path / "x"), "Found --out")
+    assert_refused(
+        rota_main("train", "--resume", tmp_path / "r", "--lr", 1), "Found --lr", "start a new run with --out"
+    )
+    assert_refused(rota_main("train", "--resume", tmp_path / "r", "--out", tmp_path / "x"), "Found --out")
     code, out, _ = rota_main("train", "--resume", tmp_path / "r", "--steps", 4)  # as it was
     assert code == 0
     assert "is finished already" in out
@@ -147,36 +151,38 @@ def test_a_damaged_checkpoint_names_the_good_one(rota_main, tmp_path):
     latest = tmp_path / "r" / "checkpoints" / "step-00000004"
     (latest / "model.safetensors").write_bytes(b"garbage")
     result = rota_main("train", "--resume", tmp_path / "r")
-    refused(result, "Found model.safetensors damaged", "--checkpoint step-00000002")
+    assert_refused(result, "Found model.safetensors damaged", "--checkpoint step-00000002")
     assert rota_main("train", "--resume", tmp_path / "r", "--checkpoint", "step-00000002", "-q")[0] == 0
 
 
 def test_wrong_places_for_a_report(rota_main, tmp_path):
-    refused(rota_main("report", tmp_path / "nowhere"), "Found nothing there")
-    refused(rota_main("report", tmp_path), "at least one run folder")
+    assert_refused(rota_main("report", tmp_path / "nowhere"), "Found nothing there")
+    assert_refused(rota_main("report", tmp_path), "at least one run folder")
 
 
 def test_wrong_simulations(rota_main):
-    refused(rota_main("simulate", "--methods", "unifrm"), "Did you mean 'uniform'?")
-    refused(rota_main("simulate", "--methods", "union"), "needs no data set sizes. Found 'union'")
-    refused(rota_main("simulate", "--signal", "luck"), "Unknown signal 'luck'")
-    refused(rota_main("simulate", "--methods", "joint"), "chooses one task at a time", "Found 'joint'")
-    refused(rota_main("simulate", "--steps", 10**15), "Invalid value for '--steps'")
-    refused(rota_main("demo", "--methods", ","), "at least one name")
-    refused(rota_main("demo", "--seeds", 0), "Invalid value for '--seeds'")
-    refused(rota_main("report"), "Missing argument")
-    refused(rota_main("trian"), "Did you mean 'train'?")
-    refused(rota_main("demo", "--methods", "exp4"), "Unknown method 'exp4'")
+    assert_refused(rota_main("simulate", "--methods", "unifrm"), "Did you mean 'uniform'?")
+    assert_refused(rota_main("simulate", "--methods", "union"), "needs no data set sizes. Found 'union'")
+    assert_refused(rota_main("simulate", "--signal", "luck"), "Unknown signal 'luck'")
+    assert_refused(rota_main("simulate", "--methods", "joint"), "chooses one task at a time", "Found 'joint'")
+    assert_refused(rota_main("simulate", "--steps", 10**15), "Invalid value for '--steps'")
+    assert_refused(rota_main("demo", "--methods", ","), "at least one name")
+    assert_refused(rota_main("demo", "--seeds", 0), "Invalid value for '--seeds'")
+    assert_refused(rota_main("report"), "Missing argument")
+    assert_refused(rota_main("trian"), "Did you mean 'train'?")
+    assert_refused(rota_main("demo", "--methods", "exp4"), "Unknown method 'exp4'")
 
 
 def test_errors_of_a_real_process_have_no_traceback(tmp_path):
     done = rota("train", "--method", "exp3")
-    refused((done.returncode, done.stdout, done.stderr), "Did you mean 'exp3s'?")
+    assert_refused((done.returncode, done.stdout, done.stderr), "Did you mean 'exp3s'?")
 
 
 def test_a_loss_that_is_no_number_names_task_and_step(rota_main, tmp_path):
     flags = ["--optimizer", "sgd", "--lr", 1e30, "--clip", "none", "--steps", 20, "--warmup", 0, "-q"]
-    refused(rota_main("train", *flags, "--out", tmp_path / "r"), "Found none for task '", "at step ", "--on-nan skip")
+    assert_refused(
+        rota_main("train", *flags, "--out", tmp_path / "r"), "Found none for task '", "at step ", "--on-nan skip"
+    )
 
 
 def test_a_disk_that_is_full(tmp_path):
@@ -193,7 +199,7 @@ def test_a_disk_that_is_full(tmp_path):
         filled = place / "filler"
         filled.write_bytes(b"x" * 200_000)
         done = subprocess.run(command(*flags, "--out", place / "r"), capture_output=True, text=True, timeout=200)
-        refused((done.returncode, done.stdout, done.stderr), "Found it full. Everything up to step", "--resume")
+        assert_refused((done.returncode, done.stdout, done.stderr), "Found it full. Everything up to step", "--resume")
         filled.unlink()
         step = int(done.stderr.split("up to step ")[1].split()[0])
         assert (place / "r" / "checkpoints" / f"step-{step:08d}").is_dir()

@@ -7,7 +7,7 @@ import yaml
 
 from rota.methods import METHODS, Plan
 from rota.runlog import Run
-from runs import rota, same_run
+from runs import assert_same_run, rota
 
 TINY = ["--steps", 6, "--eval-every", 3, "--rows", "left=40,right=40", "--tasks", "left,right"]
 
@@ -49,7 +49,7 @@ def test_the_plan_of_a_run_is_a_file_that_repeats_it(rota_main, tmp_path):
     file = tmp_path / "plan.yaml"
     file.write_text(yaml.safe_dump(Run(tmp_path / "one").plan))
     assert rota_main("train", file, "-q", "--out", tmp_path / "two")[0] == 0
-    same_run(tmp_path / "one", tmp_path / "two")
+    assert_same_run(tmp_path / "one", tmp_path / "two")
 
 
 def test_the_default_folder_says_method_and_seed(rota_main, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 import safetensors.torch
 
 from rota.runlog import Run
-from runs import checkpoints, same_run
+from runs import assert_same_run, checkpoints
 
 SCRIPT = Path(__file__).with_name("double.py")
 
@@ -66,7 +66,7 @@ def test_two_processes_stopped_and_resumed_are_never_stopped(tmp_path):
     assert checkpoints(tmp_path / "cut")[-1] == "step-00000020"
     resumed = launch(2, SCRIPT, tmp_path / "cut", "task", 4, 40, -2)
     assert resumed.returncode == 0, resumed.stderr
-    same_run(tmp_path / "whole", tmp_path / "cut")
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
     alone = launch(1, SCRIPT, tmp_path / "cut", "task", 4, 40, -2)
     assert "processes (was 2, now 1)" in alone.stderr
 

@@ -26,7 +26,7 @@ from rota.tasks import Classification, Regression, Task, TensorRows
 from rota.training import NotANumberError, evaluate, fit
 from rota.training._checkpoint import Checkpoints
 from rota.training.engine import EagerEngine
-from runs import checkpoints, final_weights, same_run
+from runs import assert_same_run, checkpoints, final_weights
 
 NAMES = ("a", "b", "aux")
 QUICK = Settings(steps=40, batch_size=8, eval_every=10, checkpoint_every=4, lr=0.01)
@@ -109,7 +109,7 @@ def test_stopped_anywhere_and_resumed_twice_is_never_stopped(tmp_path, monkeypat
                 train(tmp_path / "cut", policy(), settings, resume=resume, **options)
         resume = True
     run = train(tmp_path / "cut", policy(), settings, resume=True, **options)
-    same_run(tmp_path / "whole", tmp_path / "cut")
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
     whole = Run(tmp_path / "whole").summary
     assert {**run.summary, "seconds": 0} == {**whole, "seconds": 0}
 
@@ -140,7 +140,7 @@ def test_a_run_that_dies_before_its_summary_only_writes_that(tmp_path, settings)
     train(tmp_path / "cut", settings=settings)
     (tmp_path / "cut" / "summary.json").unlink()
     again = train(tmp_path / "cut", settings=settings, resume=True)
-    same_run(tmp_path / "whole", tmp_path / "cut")
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
     assert {**again.summary, "seconds": 0} == {**whole.summary, "seconds": 0}
 
 
@@ -151,7 +151,7 @@ def test_a_disk_that_is_full_at_the_very_end_spoils_nothing(tmp_path, monkeypatc
         with pytest.raises(RotaError, match="Everything up to step 40 is saved"):
             train(tmp_path / "cut")
     train(tmp_path / "cut", resume=True)
-    same_run(tmp_path / "whole", tmp_path / "cut")
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
 
 
 def test_going_back_to_an_older_checkpoint_forgets_the_newer_ones(tmp_path, monkeypatch):
@@ -163,7 +163,7 @@ def test_going_back_to_an_older_checkpoint_forgets_the_newer_ones(tmp_path, monk
     assert newer not in checkpoints(tmp_path / "cut")
     train(tmp_path / "cut", resume=True)
     train(tmp_path / "whole")
-    same_run(tmp_path / "whole", tmp_path / "cut")
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
 
 
 def test_an_existing_folder_is_never_overwritten(tmp_path):
@@ -272,14 +272,14 @@ def test_pending_feedback_is_in_the_checkpoint_and_delivered_when_due(tmp_path, 
     resumed = Listener()
     train(tmp_path / "cut", resumed, settings, resume=True, signal=lambda view: view.loss)
     assert resumed.heard == whole.heard
-    same_run(tmp_path / "whole", tmp_path / "cut")
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
 
 
 @pytest.mark.parametrize("delay", [0, 4])
 def test_late_reading_changes_nothing_for_policies_that_do_not_listen(tmp_path, delay):
     train(tmp_path / "now")
     train(tmp_path / "late", settings=QUICK.model_copy(update={"delay": delay}))
-    same_run(tmp_path / "now", tmp_path / "late")
+    assert_same_run(tmp_path / "now", tmp_path / "late")
 
 
 @pytest.mark.parametrize("stream", [TaskStream, JointStream])
@@ -384,7 +384,7 @@ def test_patience_stops_early_and_is_resumable(tmp_path, monkeypatch):
         with pytest.raises(Crash):
             train(tmp_path / "cut", settings=settings)
     train(tmp_path / "cut", settings=settings, resume=True)
-    same_run(tmp_path / "r", tmp_path / "cut")
+    assert_same_run(tmp_path / "r", tmp_path / "cut")
 
 
 def poisoned(tasks_with_nan):
@@ -570,7 +570,7 @@ def test_a_full_disk_ends_the_run_with_a_sentence_and_loses_nothing_saved(tmp_pa
             train(tmp_path / "cut")
     assert not list((tmp_path / "cut").rglob("tmp-*"))
     train(tmp_path / "cut", resume=True)
-    same_run(tmp_path / "whole", tmp_path / "cut")
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
 
 
 def test_a_full_disk_gives_up_the_older_checkpoint_to_save_the_present_step(tmp_path, monkeypatch):
@@ -584,7 +584,7 @@ def test_a_full_disk_gives_up_the_older_checkpoint_to_save_the_present_step(tmp_
             train(tmp_path / "cut")
     assert checkpoints(tmp_path / "cut")[-1] == "step-00000016"
     train(tmp_path / "cut", resume=True)
-    same_run(tmp_path / "whole", tmp_path / "cut")
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
 
 
 def test_other_disk_errors_are_not_swallowed(tmp_path, monkeypatch):
@@ -621,7 +621,7 @@ def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_offered(tmp_path,
         train(tmp_path / "r", resume=True)
     train(tmp_path / "whole")
     train(tmp_path / "r", resume=older)
-    same_run(tmp_path / "whole", tmp_path / "r")
+    assert_same_run(tmp_path / "whole", tmp_path / "r")
 
 
 def test_a_foreign_checkpoint_is_refused(tmp_path, monkeypatch):

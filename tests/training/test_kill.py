@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from runs import checkpoints, kill_at_random, rota, same_run
+from runs import assert_same_run, checkpoints, kill_at_random, rota
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -22,4 +22,4 @@ def test_killed_at_random_moments_and_resumed_is_never_stopped(tmp_path, workers
         kill_at_random(["train", "--resume", cut, "-q"], cut, rng)
     last = rota("train", "--resume", cut, "-q")
     assert last.returncode == 0, last.stderr
-    same_run(whole, cut)
+    assert_same_run(whole, cut)
