@@ -11,7 +11,7 @@ from hypothesis import settings
 settings.register_profile("rota", deadline=None)  # a busy machine is no failure
 settings.load_profile("rota")
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `runs.py`
+sys.path.insert(0, str(Path(__file__).parent))  # for `run_tools.py`
 
 
 @pytest.fixture

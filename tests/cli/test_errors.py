@@ -7,9 +7,9 @@ import shutil
 import subprocess
 
 import pytest
+from run_tools import command, rota
 
 from rota.runlog import LOG
-from runs import command, rota
 
 TINY = ["--steps", 4, "--eval-every", 2, "-q"]
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import time
+
 import pytest
 import yaml
+from run_tools import assert_same_run, checkpoints, command, rota
 
 from rota.methods import METHODS, Plan
 from rota.runlog import Run
-from runs import assert_same_run, rota
 
 TINY = ["--steps", 6, "--eval-every", 3, "--rows", "left=40,right=40", "--tasks", "left,right"]
 
@@ -125,3 +129,16 @@ def test_simulate_prints_the_oracle_next_to_the_methods(rota_main):
 def test_python_dash_m_and_no_arguments_show_help():
     done = rota()
     assert "What should a model that learns many tasks train on next?" in done.stdout + done.stderr
+
+
+def test_an_interrupt_ends_with_a_sentence_and_leaves_a_run_to_resume(tmp_path):
+    folder = tmp_path / "r"
+    flags = ["train", "--steps", 5000, "--checkpoint-every", 20, "--num-workers", 1, "-q", "--out", folder]
+    process = subprocess.Popen(command(*flags), stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not checkpoints(folder):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert said.strip() == "rota: stopped. A run goes on from its last checkpoint with `rota train --resume FOLDER`."
+    assert checkpoints(folder)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 import safetensors.torch
+from run_tools import assert_same_run, checkpoints
 
 from rota.runlog import Run
-from runs import assert_same_run, checkpoints
 
 SCRIPT = Path(__file__).with_name("double.py")
 

@@ -11,6 +11,7 @@ import os
 import numpy as np
 import pytest
 import torch
+from run_tools import assert_same_run, checkpoints, final_weights
 from torch import nn
 
 import rota
@@ -26,7 +27,6 @@ from rota.tasks import Classification, Regression, Task, TensorRows
 from rota.training import NotANumberError, evaluate, fit
 from rota.training._checkpoint import Checkpoints
 from rota.training.engine import EagerEngine
-from runs import assert_same_run, checkpoints, final_weights
 
 NAMES = ("a", "b", "aux")
 QUICK = Settings(steps=40, batch_size=8, eval_every=10, checkpoint_every=4, lr=0.01)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-
-from runs import assert_same_run, checkpoints, kill_at_random, rota
+from run_tools import assert_same_run, checkpoints, kill_at_random, rota
 
 
 @pytest.mark.parametrize("workers", [0, 2])

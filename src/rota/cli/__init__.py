@@ -26,6 +26,7 @@ for verb in (train, demo, report, methods, tasks, simulate):
     app.command()(verb)
 
 
+INTERRUPTED = 130
 PARSER_ERROR: type[Any] = typer.BadParameter.__mro__[2]  # click's base error, wherever typer keeps its click
 
 
@@ -34,7 +35,7 @@ def main() -> None:
     if len(sys.argv) == 1:
         sys.argv.append("--help")
     try:
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
     except RotaError as error:
         _say(str(error), code=2)
     except PARSER_ERROR as error:
@@ -42,7 +43,10 @@ def main() -> None:
     except (OSError, MemoryError) as error:
         _say(f"expected files and memory that can be used. Found {type(error).__name__}: {error}.", code=2)
     except (KeyboardInterrupt, typer.Abort):
-        _say("stopped. A run goes on from its last checkpoint with `rota train --resume FOLDER`.", code=130)
+        code = INTERRUPTED  # typer says it in one of these ways, or by the code
+    if code == INTERRUPTED:
+        _say("stopped. A run goes on from its last checkpoint with `rota train --resume FOLDER`.", code)
+    sys.exit(code)
 
 
 def _say(sentence: str, code: int) -> NoReturn:
