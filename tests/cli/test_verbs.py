@@ -10,6 +10,7 @@ import pytest
 import yaml
 from run_tools import assert_same_run, checkpoints, command, rota
 
+import rota as rota_package
 from rota.methods import METHODS, Plan
 from rota.runlog import Run
 
@@ -124,6 +125,10 @@ def test_simulate_prints_the_oracle_next_to_the_methods(rota_main):
     assert code == 0
     for part in ("uniform", "exp3s", "oracle", "2 environments × 2 seeds"):
         assert part in out
+
+
+def test_the_version_is_shown(rota_main):
+    assert rota_main("--version")[:2] == (0, f"rota {rota_package.__version__}\n")
 
 
 def test_python_dash_m_and_no_arguments_show_help():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
+from rota import __version__
 from rota.cli._demo import demo
 from rota.cli._methods import methods
 from rota.cli._report import report
@@ -16,14 +17,25 @@ from rota.cli._train import train
 from rota.errors import RotaError
 
 app = typer.Typer(
-    help="What should a model that learns many tasks train on next?",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in (train, demo, report, methods, tasks, simulate):
     app.command()(verb)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"rota {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _about(
+    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    """What should a model that learns many tasks train on next?"""
 
 
 INTERRUPTED = 130
