@@ -34,14 +34,16 @@ def load_digits() -> Sequence[Task]:
     order = generator(SEED, "digits", "split").permutation(len(digits))
     ends = np.cumsum(list(SOURCES.values()))
     sources = dict(zip(SOURCES, np.split(order, ends[:-1]), strict=True))
+
+    def rows(task: str, split: str) -> TensorRows:
+        count = EVALUATION_ROWS.get(split, TRAIN_ROWS[task])
+        return _rows(task, split, count, sources[split], pictures, digits)
+
     return [
         Task(
             name,
             Classification(2 if name in ("larger", "parity") else 10),
-            {
-                split: _rows(name, split, EVALUATION_ROWS.get(split, TRAIN_ROWS[name]), *data)
-                for split, data in ((split, (chosen, pictures, digits)) for split, chosen in sources.items())
-            },
+            {split: rows(name, split) for split in SOURCES},
             Pictures(SIDE + SHIFT),
             auxiliary=name not in ("left", "right"),
         )
