@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from rota.streams._queue import Queue
 from rota.tasks import Batch, Ids, Rows
+
+Arrays = tuple[dict[str, NDArray[Any]], NDArray[Any]]
+"""Inputs and labels of a batch on their way from another process."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Loader:
 
     def __init__(self, rows: Rows, queue: Queue, shard: Shard, workers: int) -> None:
         self._rows, self._queue, self._shard, self._workers = rows, queue, shard, workers
-        self._ahead: Iterator[Batch] | None = None
+        self._ahead: Iterator[Arrays] | None = None
 
     def next(self) -> tuple[Ids, Batch, int]:
         """The row numbers of the whole batch, this process's part of it, and how many of those rows count."""
@@ -46,10 +51,10 @@ class Loader:
             self._ahead = iter(self._start_workers())
         ids = self._queue.next()
         own, counted = self._shard.of(ids)
-        batch = next(self._ahead) if self._ahead is not None else self._rows.batch(own)
+        batch = self._rows.batch(own) if self._ahead is None else _batch(next(self._ahead))
         return ids, batch, counted
 
-    def _start_workers(self) -> DataLoader[Batch]:
+    def _start_workers(self) -> DataLoader[Arrays]:
         return DataLoader(
             _Fetch(self._rows),
             batch_size=None,  # the sampler already yields whole batches
@@ -60,12 +65,21 @@ class Loader:
         )
 
 
-class _Fetch(Dataset[Batch]):
+class _Fetch(Dataset[Arrays]):
+    """Batches as arrays: tensors would travel as shared memory, which needs an open file for each and complains
+    when a run is interrupted."""
+
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    def __getitem__(self, ids: Ids) -> Batch:
-        return self._rows.batch(ids)
+    def __getitem__(self, ids: Ids) -> Arrays:
+        batch = self._rows.batch(ids)
+        return {name: tensor.numpy() for name, tensor in batch.inputs.items()}, batch.labels.numpy()
+
+
+def _batch(arrays: Arrays) -> Batch:
+    inputs, labels = arrays
+    return Batch({name: torch.from_numpy(array) for name, array in inputs.items()}, torch.from_numpy(labels))
 
 
 class _Upcoming(Sampler[Ids]):
@@ -76,5 +90,5 @@ class _Upcoming(Sampler[Ids]):
         return (self._shard.of(ids)[0] for ids in self._queue.upcoming())
 
 
-def _as_it_is(batch: Batch) -> Batch:
-    return batch
+def _as_it_is(arrays: Arrays) -> Arrays:
+    return arrays
