@@ -10,6 +10,15 @@ class RotaError(ValueError):
     """Wrong input. The command line prints it as one sentence and exits with code 2."""
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that `name` was probably meant to be.
+
+    >>> nearest("stepps", ["steps", "seed"])
+    'steps'
+    """
+    return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> RotaError:
     """An error for a name that is not in `known`, with the nearest one that is.
 
@@ -17,6 +26,6 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> RotaError:
     Unknown method 'exp3'. Did you mean 'exp3s'? Known: exp3s, uniform.
     """
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
+    near = nearest(name, names)
+    hint = f" Did you mean '{near}'?" if near else ""
     return RotaError(f"Unknown {kind} '{name}'.{hint} Known: {', '.join(names)}.")

@@ -72,8 +72,8 @@ class Crash(Exception):  # noqa: N818
     """The process dies."""
 
 
-def crash_at(monkeypatch, step):
-    """Die in the middle of a step, after the model was updated."""
+def crash_at(step, folder, *arguments, **options):
+    """Train, and die in the middle of a step, after the model was updated."""
     real = EagerEngine.update
 
     def update(self, turn, signal=None):
@@ -82,7 +82,10 @@ def crash_at(monkeypatch, step):
             raise Crash
         return outcome
 
-    monkeypatch.setattr(EagerEngine, "update", update)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EagerEngine, "update", update)
+        with pytest.raises(Crash):
+            train(folder, *arguments, **options)
 
 
 CASES = {
@@ -97,16 +100,13 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_stopped_anywhere_and_resumed_twice_is_never_stopped(tmp_path, monkeypatch, case):
+def test_stopped_anywhere_and_resumed_twice_is_never_stopped(tmp_path, case):
     policy, options, changes = CASES[case]
     settings = QUICK.model_copy(update=changes)
     train(tmp_path / "whole", policy(), settings, **options)
     resume = False
     for step in (2, 9, 10, 31):  # before the first checkpoint, twice in a row, and far away
-        with monkeypatch.context() as patch:
-            crash_at(patch, step)
-            with pytest.raises(Crash):
-                train(tmp_path / "cut", policy(), settings, resume=resume, **options)
+        crash_at(step, tmp_path / "cut", policy(), settings, resume=resume, **options)
         resume = True
     run = train(tmp_path / "cut", policy(), settings, resume=True, **options)
     assert_same_run(tmp_path / "whole", tmp_path / "cut")
@@ -154,12 +154,9 @@ def test_a_disk_that_is_full_at_the_very_end_spoils_nothing(tmp_path, monkeypatc
     assert_same_run(tmp_path / "whole", tmp_path / "cut")
 
 
-def test_going_back_to_an_older_checkpoint_forgets_the_newer_ones(tmp_path, monkeypatch):
-    older, newer = stopped(tmp_path / "cut", monkeypatch)
-    with monkeypatch.context() as patch:
-        crash_at(patch, int(older.removeprefix("step-")) + 1)
-        with pytest.raises(Crash):
-            train(tmp_path / "cut", resume=older)
+def test_going_back_to_an_older_checkpoint_forgets_the_newer_ones(tmp_path):
+    older, newer = stopped(tmp_path / "cut")
+    crash_at(int(older.removeprefix("step-")) + 1, tmp_path / "cut", resume=older)
     assert newer not in checkpoints(tmp_path / "cut")
     train(tmp_path / "cut", resume=True)
     train(tmp_path / "whole")
@@ -180,11 +177,8 @@ def test_an_existing_folder_is_never_overwritten(tmp_path):
         train(tmp_path / "r")
 
 
-def test_a_resumed_run_keeps_its_settings(tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        crash_at(patch, 20)
-        with pytest.raises(Crash):
-            train(tmp_path / "r")
+def test_a_resumed_run_keeps_its_settings(tmp_path):
+    crash_at(20, tmp_path / "r")
     with pytest.raises(RotaError, match=r"lr \(was 0.01, now 0.5\)"):
         train(tmp_path / "r", settings=QUICK.model_copy(update={"lr": 0.5}), resume=True)
     others = {
@@ -258,14 +252,11 @@ def test_feedback_comes_exactly_so_late_and_names_its_choice(tmp_path, delay):
     assert [(step, task, p) for step, _, task, p in policy.heard] == logged
 
 
-def test_pending_feedback_is_in_the_checkpoint_and_delivered_when_due(tmp_path, monkeypatch):
+def test_pending_feedback_is_in_the_checkpoint_and_delivered_when_due(tmp_path):
     settings = QUICK.model_copy(update={"delay": 6})
     whole, cut = Listener(), Listener()
     train(tmp_path / "whole", whole, settings, signal=lambda view: view.loss)
-    with monkeypatch.context() as patch:
-        crash_at(patch, 13)
-        with pytest.raises(Crash):
-            train(tmp_path / "cut", cut, settings, signal=lambda view: view.loss)
+    crash_at(13, tmp_path / "cut", cut, settings, signal=lambda view: view.loss)
     state = json.loads((tmp_path / "cut" / "checkpoints" / "step-00000012" / "state.json").read_text())
     waiting = [entry for entry in state["recorder"]["waiting"] if "note" not in entry]
     assert [entry["step"] for entry in waiting] == [6, 7, 8, 9, 10, 11]
@@ -373,16 +364,13 @@ def test_afterwards_the_model_holds_the_best_weights(tmp_path):
     assert evaluate(model, tasks)["average"] == run.summary["best"]["dev"]["average"]
 
 
-def test_patience_stops_early_and_is_resumable(tmp_path, monkeypatch):
+def test_patience_stops_early_and_is_resumable(tmp_path):
     settings = QUICK.model_copy(update={"patience": 2, "steps": 400, "lr": 1e-6})
     run = train(tmp_path / "r", settings=settings)
     assert run.summary["stopped"] == "patience"
     assert run.summary["steps"] < 400
     assert run.summary["best"]["step"] == run.summary["steps"] - 20
-    with monkeypatch.context() as patch:
-        crash_at(patch, run.summary["steps"] - 3)
-        with pytest.raises(Crash):
-            train(tmp_path / "cut", settings=settings)
+    crash_at(run.summary["steps"] - 3, tmp_path / "cut", settings=settings)
     train(tmp_path / "cut", settings=settings, resume=True)
     assert_same_run(tmp_path / "r", tmp_path / "cut")
 
@@ -596,18 +584,15 @@ def test_other_disk_errors_are_not_swallowed(tmp_path, monkeypatch):
         train(tmp_path / "r")
 
 
-def stopped(folder, monkeypatch):
-    with monkeypatch.context() as patch:
-        crash_at(patch, 21)
-        with pytest.raises(Crash):
-            train(folder)
+def stopped(folder):
+    crash_at(21, folder)
     return checkpoints(folder)
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"])
 @pytest.mark.parametrize("damage", ["flip", "cut", "remove"])
-def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_offered(tmp_path, monkeypatch, file, damage):
-    older, latest = stopped(tmp_path / "r", monkeypatch)
+def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_offered(tmp_path, file, damage):
+    older, latest = stopped(tmp_path / "r")
     path = tmp_path / "r" / "checkpoints" / latest / file
     data = bytearray(path.read_bytes())
     if damage == "remove":
@@ -624,9 +609,9 @@ def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_offered(tmp_path,
     assert_same_run(tmp_path / "whole", tmp_path / "r")
 
 
-def test_a_foreign_checkpoint_is_refused(tmp_path, monkeypatch):
-    mine = stopped(tmp_path / "mine", monkeypatch)[-1]
-    stopped(tmp_path / "other", monkeypatch)
+def test_a_foreign_checkpoint_is_refused(tmp_path):
+    mine = stopped(tmp_path / "mine")[-1]
+    stopped(tmp_path / "other")
     (tmp_path / "other" / "checkpoints" / mine).rename(tmp_path / "stolen")
     target = tmp_path / "mine" / "checkpoints" / mine
     target.rename(tmp_path / "away")
@@ -635,8 +620,8 @@ def test_a_foreign_checkpoint_is_refused(tmp_path, monkeypatch):
         train(tmp_path / "mine", resume=True)
 
 
-def test_a_checkpoint_that_is_not_there_is_refused_by_name(tmp_path, monkeypatch):
-    names = stopped(tmp_path / "r", monkeypatch)
+def test_a_checkpoint_that_is_not_there_is_refused_by_name(tmp_path):
+    names = stopped(tmp_path / "r")
     with pytest.raises(RotaError, match=f"Expected a checkpoint 'step-7'.*Found {', '.join(names)}"):
         train(tmp_path / "r", resume="step-7")
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field, ValidationError
 
-from rota.errors import RotaError
+from rota.errors import RotaError, nearest
 from rota.settings import Settings
 
 
@@ -38,8 +37,8 @@ def describe(error: ValidationError, known: list[str]) -> str:
         if not field:  # about several fields together
             said.append(f"expected {mistake['msg'].removeprefix('Value error, ')}")
         elif mistake["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(field, known, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known) or 'none'}"
+            near = nearest(field, known)
+            hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known) or 'none'}"
             said.append(f"unknown field '{field}' ({hint})")
         elif mistake["type"] == "missing":
             said.append(f"'{field}' is missing")

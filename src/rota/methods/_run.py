@@ -41,7 +41,7 @@ def run_plan(plan: Plan, folder: Path, *, resume: bool | str = False, progress: 
 def _train_once(method: Method, plan: Plan, folder: Path, resume: bool | str, progress: bool) -> Run:
     """A method that is one training."""
     tasks = limit_rows(load_tasks(plan.tasks), plan.rows)
-    check_tasks(tasks)
+    check_tasks(tasks)  # before a policy meets their sizes
     sizes = {task.name: task.size() for task in tasks}
     processes = int(os.environ.get("WORLD_SIZE", 1))  # as torchrun says; each works on its part of a batch
     batches = batches_per_pass(sizes, plan.batch_size * plan.accumulate * processes)

@@ -15,9 +15,9 @@ from rota.policies._reservoir import Reservoir
 
 class Exp3S(Policy):
     """Prefers tasks whose batches bring the largest gain, and forgets: Exp3.S of Graves et al. (2017) as used
-    by Glover & Hokamp (2019), section 3.1.
+    by Glover & Hokamp (2019), section 3.2.
 
-    With log-weights ω over N tasks,
+    With log-weights ω over N tasks (eq. 5),
 
         ρ = softmax(ω),  π(k) = (1 - ε) ρ(k) + ε / N,
         r̃(k) = r / ρ(k) for the task that was chosen, 0 for the others,
@@ -42,7 +42,7 @@ class Exp3S(Policy):
     array([0.472, 0.528])
 
     Reference:
-        J. Glover and C. Hokamp, Task Selection Policies for Multitask Learning, 2019, eq. 5-9;
+        J. Glover and C. Hokamp, Task Selection Policies for Multitask Learning, 2019;
         A. Graves et al., Automated Curriculum Learning for Neural Networks, 2017.
 
     Where this differs from the paper:
@@ -78,11 +78,10 @@ class Exp3S(Policy):
         self.scaling = Reservoir(reservoir, seed)
 
     def probabilities(self, step: int) -> Floats:
-        weights = np.exp(self.log_weights)  # at most 1: `learn` keeps the largest log-weight at 0
+        weights: Floats = np.exp(self.log_weights)  # at most 1: `learn` keeps the largest log-weight at 0
         weights *= (1.0 - self.epsilon) / weights.sum()
         weights += self.epsilon / len(self.tasks)
-        result: Floats = weights
-        return result
+        return weights
 
     def learn(self, k: int, feedback: Feedback) -> None:
         reward = self.scaling.scale(feedback.value)

@@ -33,7 +33,7 @@ class Fixed(Policy):
 
 
 def uniform(tasks: Sequence[str]) -> Fixed:
-    """Every task alike: RANDOM of Glover & Hokamp (2019), section 2.
+    """Every task alike: RANDOM of Glover & Hokamp (2019), eq. 3.
 
     >>> uniform(["rte", "mrpc"]).mixture
     {'rte': 0.5, 'mrpc': 0.5}
@@ -42,7 +42,7 @@ def uniform(tasks: Sequence[str]) -> Fixed:
 
 
 def proportional(sizes: Mapping[str, float]) -> Fixed:
-    """Tasks by the size of their data: TASK SIZE of Glover & Hokamp (2019).
+    """Tasks by the size of their data: TASK SIZE of Glover & Hokamp (2019), eq. 4.
 
     >>> proportional({"rte": 2500, "sst2": 7500}).mixture
     {'rte': 0.25, 'sst2': 0.75}

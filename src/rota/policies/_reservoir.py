@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import insort
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from rota.errors import RotaError
 
 class Reservoir:
     """Scales rewards of any unit into [-1, 1] by the 20th and 80th percentile of the rewards seen so far
-    (Graves et al. 2017, section 4; Glover & Hokamp 2019, section 3.1).
+    (Glover & Hokamp 2019, eq. 6, after Graves et al. 2017).
 
     The history is kept by reservoir sampling: each reward seen is in the sample with the same probability.
     The sample is kept sorted, so that a quantile costs nothing; which member leaves is drawn by rank, which
@@ -74,7 +74,3 @@ class Reservoir:
         self.seen = state["seen"]
         self._sorted = [float(value) for value in state["sorted"]]
         self._rng.bit_generator.state = state["rng"]
-
-    def __contains__(self, reward: float) -> bool:
-        place = bisect_left(self._sorted, reward)
-        return place < len(self._sorted) and self._sorted[place] == reward

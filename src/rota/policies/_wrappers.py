@@ -32,8 +32,8 @@ class WithFloor(Policy):
         super().__init__(policy.tasks)
         if not policy.mixable:
             raise RotaError(
-                f"WithFloor expects a policy that may be mixed. Found {type(policy).__name__}, which counts on "
-                f"its own draws. Put the floor inside, or leave it out."
+                f"WithFloor expects a policy that may be mixed. Found {type(policy).__name__}, whose promise a floor "
+                f"would break. Put the floor inside, or leave it out."
             )
         if not 0 <= epsilon < 1:
             raise RotaError(f"WithFloor expects epsilon in [0, 1). Found {epsilon}.")

@@ -32,6 +32,6 @@ Signal = Callable[[View], Tensor]
 def prediction_gain(view: View) -> Tensor:
     """How much the update lowered the loss of its own batch: L(x, θ) - L(x, θ').
 
-    Graves et al. (2017), section 3.1; Glover & Hokamp (2019), eq. 4.
+    The reward of Exp3.S in Glover & Hokamp (2019), section 3.2.1, after Graves et al. (2017).
     """
     return view.loss - view.again()

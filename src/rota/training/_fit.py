@@ -73,9 +73,8 @@ def fit(
         start = training.open(resume)
         if start is None:
             return Run(folder)
-        title = f"{Path(folder).name}"
         try:
-            with ProgressBar(title, settings.steps, start, shown=progress and session.writes) as bar:
+            with ProgressBar(Path(folder).name, settings.steps, start, shown=progress and session.writes) as bar:
                 training.run(start, bar)
         finally:
             training.close()
@@ -182,20 +181,18 @@ class _Training:
         return step
 
     def _evaluate(self, done: int, bar: ProgressBar) -> None:
-        result = evaluate(
-            self.engine.model,
-            self.tasks,
-            "dev",
-            self.settings.eval_batch_size,
-            self.session.shard,
-            self.session.gather,
-        )
-        self.engine.ledger.evaluated += sum(task["n"] for task in result["tasks"].values())
+        result = self._score("dev")
         mixture = dict(zip(self.policy.tasks, self.policy.probabilities(done).tolist(), strict=True))
         self.recorder.note({"kind": "eval", "step": done, **result, "mixture": mixture})
         bar.evaluated(done, result["average"], mixture)
         if done and self.judge.is_best(done, result) and self.session.writes:
             self.checkpoints.save_best(done, self.engine.model.state_dict())
+
+    def _score(self, split: str) -> dict[str, Any]:
+        shard, gather = self.session.shard, self.session.gather
+        result = evaluate(self.engine.model, self.tasks, split, self.settings.eval_batch_size, shard, gather)
+        self.engine.ledger.evaluated += sum(task["n"] for task in result["tasks"].values())
+        return result
 
     def _flush(self) -> None:
         if self.log is not None and self.log.waiting >= FLUSH:
@@ -243,9 +240,7 @@ class _Training:
         assert self.judge.best_step is not None
         self.session.wait()
         self.engine.model.load_state_dict(self.checkpoints.load_best(self.judge.best_step))
-        shard, gather = self.session.shard, self.session.gather
-        test = evaluate(self.engine.model, self.tasks, "test", self.settings.eval_batch_size, shard, gather)
-        self.engine.ledger.evaluated += sum(task["n"] for task in test["tasks"].values())
+        test = self._score("test")
         if self.session.writes:
             summary = {
                 "steps": done,
