@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -37,6 +38,8 @@ class Session:
         )
         self.shard = Shard(self.accelerator.process_index, self.accelerator.num_processes)
         self.writes: bool = self.accelerator.is_main_process
+        if self.shard.world > 1:
+            atexit.register(_leave_the_group)
 
     def gather(self, own: Any) -> list[Any]:
         """One object per process, in the order of the ranks."""
@@ -61,6 +64,12 @@ class Session:
             torch.cuda.set_rng_state(state, self.accelerator.device)
         else:
             torch.set_rng_state(state)
+
+
+def _leave_the_group() -> None:
+    """Part from the other processes before Python ends: threads that still talk to them then would abort it."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 @contextmanager
