@@ -51,7 +51,7 @@ def main() -> None:
     except RotaError as error:
         _say(str(error), code=2)
     except PARSER_ERROR as error:
-        _say(f"{error.format_message()} See `rota {' '.join(sys.argv[1:2])} --help`.", code=2)
+        _say(f"{error.format_message().rstrip('.')}. See `rota {' '.join(sys.argv[1:2])} --help`.", code=2)
     except (OSError, MemoryError) as error:
         _say(f"expected files and memory that can be used. Found {type(error).__name__}: {error}.", code=2)
     except (KeyboardInterrupt, typer.Abort):

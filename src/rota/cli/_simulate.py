@@ -13,7 +13,7 @@ from rich.table import Table
 
 from rota.cli._fields import chosen_methods
 from rota.errors import RotaError, unknown_name
-from rota.methods import METHODS, Given
+from rota.methods import METHODS, Given, Method
 from rota.policies import Policy
 from rota.simulation import MTLBandit, log_gain, play, score_gain
 
@@ -33,11 +33,12 @@ def simulate(
     The score is the mean over the arms at the end of a run; the oracle knows the best fixed mixture.
     """
     names = chosen_methods(methods)
+    playable = [name for name, method in METHODS.items() if _playable(method)]
     for name in names:
-        if METHODS[name].sized or METHODS[name].stream != "task":
+        if name not in playable:
             raise RotaError(
-                f"The bandit expects a method that chooses one task at a time and needs no data set sizes. "
-                f"Found '{name}'. Try {', '.join(n for n, m in METHODS.items() if not m.sized and m.stream == 'task')}."
+                f"The bandit expects a method that chooses one task at a time and needs no data set sizes or weights. "
+                f"Found '{name}'. Try {', '.join(playable)}."
             )
     if signal not in SIGNALS:
         raise unknown_name("signal", signal, SIGNALS)
@@ -49,6 +50,12 @@ def simulate(
         scores = [play(world, _policy(world, name, seed), seed, SIGNALS[signal]).final for seed in range(seeds)]
         finals[name].append(scores)
     Console().print(_table(finals, f"{environments} environments × {seeds} seeds, {arms} arms, {steps:,} steps"))
+
+
+def _playable(method: Method) -> bool:
+    """Whether a bandit, which has tasks but no data, can give it all that it needs."""
+    needs = any(field.is_required() for field in method.options.model_fields.values())
+    return method.stream == "task" and not method.sized and not needs
 
 
 def _policy(world: MTLBandit, name: str, seed: int) -> Policy:
