@@ -19,13 +19,13 @@ SOURCE = Path(rota.__file__).parent
 
 # Each room may import the rooms before it.
 ROOMS = [
-    *("errors", "feedback", "seeds", "schedules", "settings"),
+    *("errors", "feedback", "seeds", "schedules", "settings", "pretrained"),
     *("policies", "curves", "offpolicy", "search", "simulation", "runlog"),
     *("tasks", "data", "models", "signals"),
     *("streams", "trials", "training", "methods"),
     *("integrations", "report", "testing", "cli"),
 ]
-GROUND = {"errors", "feedback", "seeds", "schedules", "policies", "simulation", "runlog"}
+GROUND = {"errors", "pretrained", "feedback", "seeds", "schedules", "policies", "simulation", "runlog"}
 STRANGERS = {("policies", "signals"), ("signals", "policies"), ("models", "data"), ("data", "models")}
 ALLOWED_IN_REPORT = {"errors", "runlog", "settings", "schedules", "policies"}
 

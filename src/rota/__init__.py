@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rota.errors import RotaError
 from rota.feedback import Choice, Feedback
-from rota.policies import Cycle, Exp3S, Fixed, Hold, Policy, Tempered, Union, WithFloor, proportional, uniform
+from rota.policies import Cycle, Exp3S, Fixed, Hold, Policy, Tempered, Union, WithEnds, WithFloor, proportional, uniform
 
 if TYPE_CHECKING:
     from rota.training import evaluate, fit
@@ -23,6 +23,7 @@ __all__ = [
     "RotaError",
     "Tempered",
     "Union",
+    "WithEnds",
     "WithFloor",
     "evaluate",
     "fit",

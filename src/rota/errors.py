@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 
 class RotaError(ValueError):
@@ -29,3 +30,23 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> RotaError:
     near = nearest(name, names)
     hint = f" Did you mean '{near}'?" if near else ""
     return RotaError(f"Unknown {kind} '{name}'.{hint} Known: {', '.join(names)}.")
+
+
+def describe_mistakes(mistakes: Sequence[Mapping[str, Any]], known: Sequence[str]) -> str:
+    """All mistakes that pydantic found in one sentence each: field, expected, found."""
+    said = []
+    for mistake in mistakes:
+        field = ".".join(str(part) for part in mistake["loc"])
+        if not field:  # about several fields together
+            said.append(f"expected {mistake['msg'].removeprefix('Value error, ')}")
+        elif mistake["type"] == "extra_forbidden":
+            near = nearest(field, known)
+            hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known) or 'none'}"
+            said.append(f"unknown field '{field}' ({hint})")
+        elif mistake["type"] == "missing":
+            said.append(f"'{field}' is missing")
+        else:
+            wish = mistake["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+            said.append(f"'{field}' expects {wish.split(', unable')[0]}, found {mistake['input']!r}")
+    count = f"{len(said)} wrong fields" if len(said) > 1 else "1 wrong field"
+    return f"{count}: {'; '.join(said)}."

@@ -20,7 +20,9 @@ class Settings(BaseModel):
     accumulate: Count = Field(1, description="forward passes per update; multiplies the batch")
     seed: int = Field(0, ge=0, le=2**63, description="of everything random in the run")
     optimizer: Literal["adamw", "adam", "adamax", "sgd"] = Field("adamw", description="how the model is updated")
-    lr: float = Field(5e-3, gt=0, description="highest learning rate")
+    lr: float | None = Field(
+        None, gt=0, description="highest learning rate; default 5e-3, 5e-5 for pretrained encoders"
+    )
     weight_decay: float = Field(0.01, ge=0, description="not on biases and norms")
     momentum: float = Field(0.9, ge=0, lt=1, description="of sgd")
     warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps in which the learning rate rises")
@@ -28,6 +30,7 @@ class Settings(BaseModel):
     precision: Literal["no", "bf16", "fp16"] = Field("no", description="mixed precision")
     device: Literal["auto", "cpu"] = Field("auto", description="where to train")
     eval_every: Count | None = Field(None, description="steps between evaluations; default a twentieth of all")
+    eval_rows: Count | None = Field(None, description="rows of a task in an evaluation; default all")
     eval_batch_size: Count = Field(250, description="rows per forward pass of an evaluation")
     checkpoint_every: Count | None = Field(None, description="steps between checkpoints; default eval_every")
     best: Literal["score", "loss", "last"] = Field(
@@ -38,12 +41,17 @@ class Settings(BaseModel):
     delay: int = Field(0, ge=0, le=1000, description="steps after which a loss is read and the policy hears of it")
     threads: int | None = Field(None, ge=1, le=1024, description="CPU threads; default 1 for small models")
     num_workers: int = Field(0, ge=0, le=256, description="processes per task that fetch batches ahead")
+    group_lengths: bool = Field(False, description="batches of rows of similar length, which wastes less padding")
 
     @model_validator(mode="after")
     def _skipping_needs_the_loss_at_once(self) -> Self:
         if self.on_nan == "skip" and self.delay > 0:
             raise ValueError("on_nan 'skip' with delay 0: a loss that is read late cannot be left out any more")
         return self
+
+    @property
+    def highest_rate(self) -> float:
+        return 5e-3 if self.lr is None else self.lr
 
     @property
     def evaluation_interval(self) -> int:

@@ -104,8 +104,10 @@ def test_tasks_are_found_by_name_and_suites_stand_for_their_tasks():
         load_tasks(["lft"])
 
 
-def test_no_task_name_is_in_two_suites():
-    names = [name for suite in SUITES.values() for name in suite.tasks]
+def test_only_the_collection_of_camtl_repeats_names_of_other_suites():
+    names = [name for suite in SUITES.values() if suite.name != "camtl" for name in suite.tasks]
     assert len(set(names)) == len(names)
-    for suite in SUITES.values():
-        assert [task.name for task in suite.load()] == list(suite.tasks)
+    assert set(SUITES["camtl"].tasks) < set(names)
+    assert len(SUITES["camtl"].tasks) == 23  # the paper's 24, without the second RTE
+    for suite in ("digits", "toytext"):
+        assert [task.name for task in load_tasks([suite])] == list(SUITES[suite].tasks)

@@ -9,7 +9,7 @@ import pytest
 
 import rota.policies
 from rota.feedback import Choice
-from rota.policies import Cycle, Exp3S, Fixed, Hold, Policy, Tempered, Union, WithFloor, proportional, uniform
+from rota.policies import Cycle, Exp3S, Fixed, Hold, Policy, Tempered, Union, WithEnds, WithFloor, proportional, uniform
 from rota.schedules import annealed_power, cosine
 from rota.testing import check_policy
 
@@ -28,6 +28,7 @@ POLICIES = {
     "Cycle": lambda tasks: Cycle(by_name(tasks)),
     "Exp3S": lambda tasks: Exp3S(tasks, eta=0.01),
     "Hold": lambda tasks: Hold(Exp3S(tasks, eta=0.01), steps=3),
+    "WithEnds": lambda tasks: WithEnds(Exp3S(tasks, eta=0.01), dict.fromkeys(tasks[1:], 40)),
     "WithFloor": lambda tasks: WithFloor(Exp3S(tasks, eta=0.01), epsilon=0.2),
 }
 VARIANTS = {

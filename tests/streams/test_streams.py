@@ -66,7 +66,7 @@ def test_a_stream_draws_the_policys_choice_and_the_tasks_next_rows():
 
 
 def test_union_over_a_stream_visits_every_row_once_per_epoch():
-    batches = batches_per_pass(SIZES, 4)
+    batches = batches_per_pass(SIZES, dict.fromkeys(SIZES, 4))
     stream = TaskStream(tasks(), Union(batches), batch_size=4)
     for epoch in range(5):
         seen = {name: [] for name in SIZES}

@@ -446,9 +446,22 @@ def test_the_second_forward_of_a_signal_counts_in_no_batch_norm(tmp_path):
     assert model.norm.num_batches_tracked == 40
 
 
-def test_modules_kept_in_evaluation_mode_stay_so(tmp_path):
+def test_what_comes_in_evaluation_mode_is_trained_in_training_mode(tmp_path):
     model = Normed()
-    model.norm.eval()
+    model.norm.eval()  # as `from_pretrained` returns encoders
+    settings = QUICK.model_copy(update={"best": "last"})
+    fit(model, make_tasks(), uniform(NAMES), tmp_path / "r", settings, progress=False)
+    assert model.norm.num_batches_tracked == 40
+
+
+class FrozenNorm(nn.BatchNorm2d):
+    def train(self, mode=True):
+        return super().train(False)
+
+
+def test_a_module_that_keeps_itself_in_evaluation_mode_stays_so(tmp_path):
+    model = Normed()
+    model.norm = FrozenNorm(model.norm.num_features)
     before = model.norm.running_mean.clone()
     fit(model, make_tasks(), uniform(NAMES), tmp_path / "r", QUICK, progress=False)
     assert not model.norm.training

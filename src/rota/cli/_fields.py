@@ -93,7 +93,20 @@ def _parse(name: str, value: str | list[str]) -> Any:
         return [task.strip() for task in value.split(",") if task.strip()]
     if name == "rows":
         return pairs(value, name)
+    if name == "per_task":
+        return _per_task(value)
     return None if value.lower() in ("none", "null") else value
+
+
+def _per_task(text: str) -> dict[str, dict[str, Any]]:
+    """`rte.batch_size=16,rte.loss_weight=2` as changes of tasks."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in pairs(text, "per-task").items():
+        task, dot, field = name.rpartition(".")
+        if not dot:
+            raise RotaError(f"--per-task expects task.field=value such as rte.batch_size=16. Found '{name}={value}'.")
+        found.setdefault(task, {})[field] = value
+    return found
 
 
 def _metavar(annotation: Any) -> str:

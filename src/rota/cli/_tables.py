@@ -28,7 +28,9 @@ def score_table(run: Run) -> Table:
             style="dim" if auxiliary else "",
         )
     table.add_section()
-    averages = number(best["dev"]["loss"], 3, scale=1), number(best["dev"]["average"]), number(best["test"]["average"])
+    counted = [task for task, info in run.info["tasks"].items() if not info["auxiliary"]]
+    tested = best["test"]["average"] if set(counted) <= set(test) else None  # an average over some says little
+    averages = number(best["dev"]["loss"], 3, scale=1), number(best["dev"]["average"]), number(tested)
     table.add_row("average", str(sum(run.summary["updates"].values())), *averages, style="bold")
     return table
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rota.data._suite import Suite
+from rota.data._suite import made
 from rota.seeds import generator
 from rota.tasks import Classification, Pictures, Task, TensorRows
 
@@ -75,7 +75,7 @@ def _rows(
     return TensorRows({"image": torch.from_numpy(canvas)[:, None]}, torch.from_numpy(labels))
 
 
-DIGITS = Suite(
+DIGITS = made(
     "digits",
     "two overlaid handwritten digits (from scikit-learn), two tasks and three auxiliaries",
     tuple(TRAIN_ROWS),

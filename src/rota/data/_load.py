@@ -2,26 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from pathlib import Path
 
 from rota.data._digits import DIGITS
-from rota.data._suite import Suite
+from rota.data._glue import GLUE
+from rota.data._multimnist import TASKS as MULTIMNIST
+from rota.data._multimnist import load_multimnist
+from rota.data._named import NamedTask, Reading
+from rota.data._own import OwnTask, load_own, own_tasks
+from rota.data._reading_sets import MRQA, SCITAIL, SNLI, WNUT
+from rota.data._suite import Suite, published
+from rota.data._superglue import SUPERGLUE
 from rota.data._toytext import TOYTEXT
-from rota.errors import unknown_name
+from rota.errors import RotaError, unknown_name
 from rota.tasks import Task
 
-SUITES: dict[str, Suite] = {suite.name: suite for suite in (DIGITS, TOYTEXT)}
+
+def _multimnist(names: Sequence[str], reading: Reading) -> list[Task]:
+    if reading.folder is None:
+        raise RotaError("MultiMNIST expects the four files of MNIST in a folder. Found none: name it with --data DIR.")
+    return [task for task in load_multimnist(reading.folder) if task.name in names]
 
 
-def load_tasks(names: Sequence[str]) -> list[Task]:
-    """The tasks of these names; the name of a suite stands for all of its tasks."""
-    homes = {task: suite for suite in SUITES.values() for task in suite.tasks}
+CAMTL = [*GLUE, *(task for task in SUPERGLUE if task.same_as is None), *MRQA, WNUT]
+SUITES: dict[str, Suite] = {
+    suite.name: suite
+    for suite in (
+        DIGITS,
+        TOYTEXT,
+        published("glue", "single sentences and pairs, nine tasks", GLUE),
+        published("superglue", "harder questions of many kinds, eight tasks", SUPERGLUE),
+        published("mrqa", "answers in passages, six sets", MRQA),
+        published("wnut", "rare and emerging named entities", [WNUT]),
+        published("nli", "inference: sentences that follow, contradict or neither", [SNLI, SCITAIL]),
+        published("camtl", "the tasks of CA-MTL: GLUE, SuperGLUE, MRQA and WNUT 2017", CAMTL),
+        Suite("multimnist", "two overlaid digits of MNIST: top left, bottom right", MULTIMNIST, _multimnist),
+    )
+}
+
+
+def load_tasks(names: Sequence[str], reading: Reading | None = None) -> list[Task]:
+    """The tasks of these names, in their order.
+
+    Args:
+        names: Tasks; suites, which stand for all of their tasks; or YAML files that describe tasks of one's own.
+        reading: Where texts are found and how they are cut.
+    """
+    reading = reading or Reading()
+    homes = {task: suite for suite in reversed(SUITES.values()) for task in suite.tasks}
+    own: dict[str, OwnTask] = {}
     wanted: list[str] = []
-    for name in names:
-        if name not in SUITES and name not in homes:
+    for name in dict.fromkeys(names):
+        if is_file(name):
+            for task in own_tasks(Path(name)):
+                if task.name in own:
+                    raise RotaError(f"Expected each task once. Found '{task.name}' twice, again in {name}.")
+                own[task.name] = task
+                wanted.append(task.name)
+        elif name in SUITES or name in homes:
+            wanted += SUITES[name].tasks if name in SUITES else [name]
+        else:
             raise unknown_name("task", name, [*SUITES, *homes])
-        wanted += SUITES[name].tasks if name in SUITES else [name]
+    _refuse_twins(wanted, own)
     wanted = list(dict.fromkeys(wanted))
-    suites = dict.fromkeys(homes[name].name for name in wanted)
-    loaded = {task.name: task for suite in suites for task in SUITES[suite].load()}
+    loaded = {name: load_own(own[name], reading) for name in wanted if name in own}
+    for suite in dict.fromkeys(homes[name].name for name in wanted if name not in own):
+        members = [name for name in wanted if name not in own and homes[name].name == suite]
+        loaded |= {task.name: task for task in SUITES[suite].load(members, reading)}
     return [loaded[name] for name in wanted]
+
+
+def is_file(name: str) -> bool:
+    """Whether a name stands for a YAML file with tasks of one's own."""
+    return name.endswith((".yaml", ".yml"))
+
+
+def named_task(name: str) -> NamedTask | None:
+    """What is known of a published text task."""
+    return next((task for suite in SUITES.values() for task in suite.named if task.name == name), None)
+
+
+def _refuse_twins(names: Sequence[str], own: Container[str]) -> None:
+    for name in names:
+        if name in own and names.count(name) > 1:
+            raise RotaError(f"Expected each task once. Found '{name}' in a file and among the published ones.")
+        task = named_task(name)
+        if task is not None and name not in own and task.same_as in names:
+            raise RotaError(
+                f"Expected each data set once. Found '{name}' beside '{task.same_as}', which has the same rows. "
+                f"Leave one of them out."
+            )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from rota.data._suite import Suite
+from rota.data._suite import made
 from rota.seeds import generator
 from rota.tasks import (
     IGNORED,
@@ -149,4 +149,4 @@ def _numbers(words: list[str] | list[list[str]]) -> torch.Tensor:
     return torch.tensor(numbers + [0] * (LONGEST - len(numbers)))
 
 
-TOYTEXT = Suite("toytext", "generated sentences, one small task of each kind, for tests", tuple(MAKERS), load_toytext)
+TOYTEXT = made("toytext", "generated sentences, one small task of each kind, for tests", tuple(MAKERS), load_toytext)

@@ -10,8 +10,9 @@ from rota.methods._table import METHODS
 
 if TYPE_CHECKING:
     from rota.methods._run import run_plan
+    from rota.methods._trained import Trained
 
-__all__ = ["METHODS", "Given", "Method", "Plan", "make_plan", "run_plan"]
+__all__ = ["METHODS", "Given", "Method", "Plan", "Trained", "make_plan", "run_plan"]
 
 
 def __getattr__(name: str) -> Any:
@@ -20,4 +21,8 @@ def __getattr__(name: str) -> Any:
         from rota.methods._run import run_plan
 
         return run_plan
+    if name == "Trained":
+        from rota.methods._trained import Trained
+
+        return Trained
     raise AttributeError(f"module 'rota.methods' has no attribute '{name}'")

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from rota.errors import RotaError
-from rota.methods._plan import describe
+from rota.errors import RotaError, describe_mistakes
 from rota.policies import Policy
 
 
@@ -64,7 +63,7 @@ class Method:
             checked = model.model_validate(dict(options))
         except ValidationError as error:
             known = list(model.model_fields)
-            raise RotaError(f"Options of method '{self.name}': {describe(error, known)}") from error
+            raise RotaError(f"Options of method '{self.name}': {describe_mistakes(error.errors(), known)}") from error
         return self.make_policy(given, **{name: getattr(checked, name) for name in model.model_fields})
 
     @property

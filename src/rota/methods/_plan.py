@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rota.errors import RotaError, nearest
+from rota.errors import RotaError, describe_mistakes
 from rota.settings import Settings
+
+
+class TaskChanges(BaseModel):
+    """What one task may have for itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    batch_size: int | None = Field(None, ge=1)
+    loss_weight: float = Field(1.0, ge=0)
+    stop_after: int | None = Field(None, ge=1)
+    auxiliary: bool = False
 
 
 class Plan(Settings):
@@ -17,8 +28,21 @@ class Plan(Settings):
     tasks: tuple[str, ...] = Field(("digits",), min_length=1, description="tasks or suites (see `rota tasks`)")
     method: str = Field("uniform", description="what decides whose turn it is (see `rota methods`)")
     options: dict[str, Any] = Field({}, description="options of the method")
+    model: str = Field(
+        "auto", description="auto, minilm, lenet, bilstm, or a pretrained encoder: folder or name on the hub"
+    )
+    pooling: Literal["mean", "first", "pooled"] | None = Field(
+        None,
+        description="what stands for a text: mean of its tokens, first token, pooler; default as it was pretrained",
+    )
+    head_hidden: int | None = Field(None, ge=1, description="width of a ReLU layer in the heads; default none")
+    dropout: float | None = Field(None, ge=0, lt=1, description="of the encoder; default its own")
+    longest: int = Field(128, ge=8, description="most tokens in a text")
+    data: str | None = Field(None, description="folder with data sets; default $ROTA_DATA, else the hub")
     rows: dict[str, int] = Field({}, description="use only so many training rows of a task")
-    dropout: float = Field(0.1, ge=0, lt=1, description="of the encoder")
+    per_task: dict[str, TaskChanges] = Field(
+        {}, description="of a task: batch_size, loss_weight, stop_after, auxiliary, such as rte.batch_size=16"
+    )
 
 
 def make_plan(fields: Mapping[str, Any], source: str = "the plan") -> Plan:
@@ -26,24 +50,4 @@ def make_plan(fields: Mapping[str, Any], source: str = "the plan") -> Plan:
     try:
         return Plan.model_validate(dict(fields))
     except ValidationError as error:
-        raise RotaError(f"{source}: {describe(error, list(Plan.model_fields))}") from error
-
-
-def describe(error: ValidationError, known: list[str]) -> str:
-    """All mistakes of a validation in one sentence each: field, expected, found."""
-    said = []
-    for mistake in error.errors():
-        field = ".".join(str(part) for part in mistake["loc"])
-        if not field:  # about several fields together
-            said.append(f"expected {mistake['msg'].removeprefix('Value error, ')}")
-        elif mistake["type"] == "extra_forbidden":
-            near = nearest(field, known)
-            hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known) or 'none'}"
-            said.append(f"unknown field '{field}' ({hint})")
-        elif mistake["type"] == "missing":
-            said.append(f"'{field}' is missing")
-        else:
-            wish = mistake["msg"].removeprefix("Input should be ").removeprefix("a valid ")
-            said.append(f"'{field}' expects {wish.split(', unable')[0]}, found {mistake['input']!r}")
-    count = f"{len(said)} wrong fields" if len(said) > 1 else "1 wrong field"
-    return f"{count}: {'; '.join(said)}."
+        raise RotaError(f"{source}: {describe_mistakes(error.errors(), list(Plan.model_fields))}") from error

@@ -8,19 +8,21 @@ from pathlib import Path
 import torch
 
 from rota import signals
-from rota.data import load_tasks
+from rota.data import Reading, load_tasks
 from rota.errors import unknown_name
 from rota.methods._method import Given, Method
 from rota.methods._plan import Plan
 from rota.methods._table import METHODS
-from rota.models import MultiTaskModel, encoder_for
+from rota.models import MultiTaskModel, Pretrained, encoder_for, tokenizer_name
+from rota.policies import Policy, WithEnds
 from rota.runlog import Run
 from rota.seeds import integer
-from rota.streams import JointStream, Stream, TaskStream, batches_per_pass
-from rota.tasks import check_tasks, limit_rows
-from rota.training import fit
+from rota.streams import JointStream, Stream, TaskStream, batches_per_pass, rows_per_step
+from rota.tasks import Task, adjust_tasks, check_tasks, limit_rows
+from rota.training import fit, refuse_old
 
 STREAMS: dict[str, type[Stream]] = {"task": TaskStream, "joint": JointStream}
+PRETRAINED_RATE = 5e-5
 
 
 def run_plan(plan: Plan, folder: Path, *, resume: bool | str = False, progress: bool = True) -> Run:
@@ -38,17 +40,31 @@ def run_plan(plan: Plan, folder: Path, *, resume: bool | str = False, progress: 
     return _train_once(method, plan, folder, resume, progress)
 
 
+def reading_of(plan: Plan) -> Reading:
+    """Where the texts of a plan are found and how they are cut."""
+    return Reading(Path(plan.data) if plan.data else None, tokenizer_name(plan.model), plan.longest)
+
+
+def tasks_of(plan: Plan) -> list[Task]:
+    """The tasks of a plan, with the rows and the changes that it asks for."""
+    tasks = limit_rows(load_tasks(plan.tasks, reading_of(plan)), plan.rows)
+    changes = {name: change.model_dump(exclude_unset=True) for name, change in plan.per_task.items()}
+    return adjust_tasks(tasks, changes)
+
+
 def _train_once(method: Method, plan: Plan, folder: Path, resume: bool | str, progress: bool) -> Run:
     """A method that is one training."""
-    tasks = limit_rows(load_tasks(plan.tasks), plan.rows)
+    if not resume:
+        refuse_old(folder)  # before anybody waits for the data
+    tasks = tasks_of(plan)
     check_tasks(tasks)  # before a policy meets their sizes
-    sizes = {task.name: task.size() for task in tasks}
-    processes = int(os.environ.get("WORLD_SIZE", 1))  # as torchrun says; each works on its part of a batch
-    batches = batches_per_pass(sizes, plan.batch_size * plan.accumulate * processes)
-    policy = method.policy(Given(sizes, batches, plan.steps, plan.seed), plan.options)
+    policy = _policy(method, plan, [task for task in tasks if task.trained])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(integer(plan.seed, "initialisation"))
-        model = MultiTaskModel(encoder_for(tasks, plan.dropout), tasks)
+        encoder = encoder_for(tasks, plan.model, plan.dropout, plan.pooling, plan.head_hidden)
+        model = MultiTaskModel(encoder, tasks)
+    if plan.lr is None and isinstance(encoder, Pretrained):
+        plan = plan.model_copy(update={"lr": PRETRAINED_RATE})
     return fit(
         model,
         tasks,
@@ -60,3 +76,12 @@ def _train_once(method: Method, plan: Plan, folder: Path, resume: bool | str, pr
         resume=resume,
         progress=progress,
     )
+
+
+def _policy(method: Method, plan: Plan, tasks: list[Task]) -> Policy:
+    sizes = {task.name: task.size() for task in tasks}
+    processes = int(os.environ.get("WORLD_SIZE", 1))  # as torchrun says; each works on its part of a batch
+    batches = batches_per_pass(sizes, rows_per_step(tasks, plan.batch_size, plan.accumulate * processes))
+    policy = method.policy(Given(sizes, batches, plan.steps, plan.seed), plan.options)
+    ends = {task.name: task.stop_after for task in tasks if task.stop_after is not None}
+    return WithEnds(policy, ends) if ends else policy

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor, nn
 
 from rota.models._features import Encoder, Features
@@ -19,6 +21,7 @@ class SmallConv(Encoder):
     def __init__(self, side: int, width: int = 64, dropout: float = 0.1) -> None:
         super().__init__()
         self.width = width
+        self._recipe = {"side": side, "width": width, "dropout": dropout}
         self.layers = nn.Sequential(
             nn.Conv2d(1, 16, 3, stride=2, padding=1),
             nn.ReLU(),
@@ -29,6 +32,9 @@ class SmallConv(Encoder):
             nn.ReLU(),
             nn.Dropout(dropout),
         )
+
+    def describe(self) -> dict[str, Any]:
+        return {"type": "SmallConv", **self._recipe}
 
     def forward(self, inputs: dict[str, Tensor]) -> Features:
         return Features(rows=self.layers(inputs["image"]))

@@ -1,26 +1,81 @@
-"""The encoder for tasks that bring none of their own."""
+"""The encoder of a name, or the one that fits the tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from rota.errors import RotaError
+from rota.models._bilstm import PairBiLSTM
 from rota.models._conv import SmallConv
 from rota.models._features import Encoder
+from rota.models._lenet import LeNet
+from rota.models._pretrained import Pooling, pretrained
 from rota.models._text import TinyText
-from rota.tasks import Pictures, Task, Tokens
+from rota.models._vectors import Embeddings, FrozenLayers
+from rota.tasks import Inputs, Pictures, Task, Texts, Tokens
+
+SMALL_DROPOUT = 0.1
+EMBEDDING_WIDTH = 300
 
 
-def encoder_for(tasks: Sequence[Task], dropout: float = 0.1) -> Encoder:
-    """A small encoder that fits the inputs of these tasks."""
+def encoder_for(
+    tasks: Sequence[Task],
+    model: str = "auto",
+    dropout: float | None = None,
+    pooling: Pooling | None = None,
+    hidden: int | None = None,
+) -> Encoder:
+    """An encoder for the inputs of these tasks.
+
+    Args:
+        tasks: What it is for; their inputs must be equal.
+        model: "auto": for texts the encoder whose tokenizer cut them, else a small network that fits. "lenet": the
+            network of 003, for pictures of 28 x 28. "bilstm" and "bilstm-embeddings": that of 004, on the layers of
+            a frozen encoder or on embeddings of its own. Any other name: a pretrained encoder.
+        dropout: None: as each encoder has it.
+        pooling, hidden: See `Pretrained`.
+    """
+    inputs = _shared_inputs(tasks)
+    small = SMALL_DROPOUT if dropout is None else dropout
+    match inputs, model.partition(":")[0]:
+        case Pictures(), "lenet":
+            return LeNet(dropout or 0.0)
+        case Pictures(side), "auto":
+            return SmallConv(side, dropout=small)
+        case Tokens(vocabulary, longest), "auto":
+            return TinyText(vocabulary, longest, dropout=small)
+        case Texts(name), "bilstm":
+            return PairBiLSTM(FrozenLayers(pretrained(name).transformer), dropout=0.5 if dropout is None else dropout)
+        case Texts(name), "bilstm-embeddings":
+            vocabulary = pretrained(name).transformer.config.vocab_size
+            return PairBiLSTM(Embeddings(vocabulary, EMBEDDING_WIDTH), dropout=0.5 if dropout is None else dropout)
+        case Texts(name), other if other != "lenet":
+            return pretrained(name, pooling, hidden, dropout)
+        case _:
+            raise RotaError(
+                f"Expected a model for {inputs}. Found '{model}'. Use auto"
+                + (", or lenet for pictures of 28 x 28." if isinstance(inputs, Pictures) else ".")
+            )
+
+
+def tokenizer_name(model: str) -> str:
+    """Whose tokenizer cuts the texts for a model.
+
+    >>> [tokenizer_name(model) for model in ("auto", "bilstm", "bilstm:roberta-base", "roberta-base")]
+    ['minilm', 'minilm', 'roberta-base', 'roberta-base']
+    """
+    kind, _, name = model.partition(":")
+    if kind in ("bilstm", "bilstm-embeddings"):
+        return name or "minilm"
+    return "minilm" if model in ("auto", "lenet") else model
+
+
+def _shared_inputs(tasks: Sequence[Task]) -> Inputs:
     found = {task.inputs: task.name for task in tasks}
     if len(found) > 1:
         named = "; ".join(f"'{name}' has {inputs}" for inputs, name in found.items())
         raise RotaError(f"Tasks of one model expect equal inputs. Found {named}. Train them in separate runs.")
-    match next(iter(found)):
-        case Pictures(side):
-            return SmallConv(side, dropout=dropout)
-        case Tokens(vocabulary, longest):
-            return TinyText(vocabulary, longest, dropout=dropout)
-        case other:
-            raise RotaError(f"Expected tasks with pictures or tokens. Found {other}. Bring an encoder of your own.")
+    inputs = next(iter(found))
+    if inputs is None:
+        raise RotaError("Expected tasks with pictures or texts. Found tasks that say nothing. Bring your own encoder.")
+    return inputs

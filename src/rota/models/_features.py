@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
@@ -18,10 +19,34 @@ class Features(NamedTuple):
     mask: Tensor | None = None
 
 
+@dataclass(frozen=True)
+class HeadStyle:
+    """What heads are made of.
+
+    Args:
+        dropout: On what the head sees.
+        hidden: Numbers of a layer with ReLU in between; None for a linear head.
+        deviation: Standard deviation of the first weights, with biases at zero; None for torch's own way.
+    """
+
+    dropout: float = 0.0
+    hidden: int | None = None
+    deviation: float | None = None
+
+
 class Encoder(nn.Module):
     """The part that all tasks share: turns named inputs into `Features` of `width` numbers."""
 
     width: int
+
+    @property
+    def style(self) -> HeadStyle:
+        """The heads that suit it."""
+        return HeadStyle()
+
+    def describe(self) -> dict[str, Any]:
+        """Plain JSON from which `build_encoder` makes it again, without its weights."""
+        raise TypeError(f"{type(self).__name__} is an encoder that cannot be described")
 
     def forward(self, inputs: dict[str, Tensor]) -> Features:
         raise TypeError(f"{type(self).__name__} is an encoder without a forward pass")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from torch import Tensor, nn
 
 from rota.errors import RotaError, unknown_name
-from rota.models._features import Encoder
+from rota.models._features import Encoder, HeadStyle
 from rota.models._heads import Head
-from rota.tasks import Task
+from rota.tasks import Kind, Task
 
 
 class MultiTaskModel(nn.Module):
@@ -17,18 +19,28 @@ class MultiTaskModel(nn.Module):
 
     Args:
         encoder: What the tasks share.
-        tasks: What the heads are for.
+        tasks: What the heads are for: tasks, or kinds by the names of tasks.
+        style: What the heads are made of; by default as the encoder suggests.
 
     The call `model(task, inputs)` is all that training needs: any module that answers it can be trained.
     """
 
-    def __init__(self, encoder: Encoder, tasks: Sequence[Task]) -> None:
+    def __init__(
+        self, encoder: Encoder, tasks: Sequence[Task] | Mapping[str, Kind], style: HeadStyle | None = None
+    ) -> None:
         super().__init__()
-        for task in tasks:
-            if not task.name or "." in task.name or hasattr(nn.ModuleDict, task.name):
-                raise RotaError(f"A head expects a name without dots that torch does not use. Found '{task.name}'.")
+        kinds = tasks if isinstance(tasks, Mapping) else {task.name: task.kind for task in tasks}
+        for name in kinds:
+            if not name or "." in name or hasattr(nn.ModuleDict, name):
+                raise RotaError(f"A head expects a name without dots that torch does not use. Found '{name}'.")
         self.encoder = encoder
-        self.heads = nn.ModuleDict({task.name: Head(task.kind, encoder.width) for task in tasks})
+        self.style = style or encoder.style
+        self.heads = nn.ModuleDict({name: Head(kind, encoder.width, self.style) for name, kind in kinds.items()})
+
+    def describe(self) -> dict[str, Any]:
+        """Plain JSON from which `build_model` makes the model again, without its weights."""
+        kinds = {name: head.kind.describe() for name, head in self.heads.items() if isinstance(head, Head)}
+        return {"encoder": self.encoder.describe(), "style": asdict(self.style), "kinds": kinds}
 
     def forward(self, task: str, inputs: dict[str, Tensor]) -> Tensor:
         if task not in self.heads:
@@ -36,7 +48,7 @@ class MultiTaskModel(nn.Module):
         head = self.heads[task]
         assert isinstance(head, Head)
         if head.kind.sees != "choices":
-            return head(self.encoder(inputs))
+            return head(self.encoder(inputs), inputs.get("spans"))
         # Each choice is a text of its own: [N, C, L] -> [N·C, L] -> one number each -> [N, C]
         n, choices = next(iter(inputs.values())).shape[:2]
         flat = {name: tensor.flatten(0, 1) for name, tensor in inputs.items()}

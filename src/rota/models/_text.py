@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -25,6 +27,7 @@ class TinyText(Encoder):
     def __init__(self, vocabulary: int, longest: int, width: int = 64, dropout: float = 0.1) -> None:
         super().__init__()
         self.width = width
+        self._recipe = {"vocabulary": vocabulary, "longest": longest, "width": width, "dropout": dropout}
         self.words = nn.Embedding(vocabulary, width, padding_idx=0)
         self.places = nn.Embedding(longest, width)
         self.projection = nn.Linear(width, 3 * width)
@@ -32,6 +35,9 @@ class TinyText(Encoder):
         self.mix = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
         self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(3)])
         self.dropout = nn.Dropout(dropout)
+
+    def describe(self) -> dict[str, Any]:
+        return {"type": "TinyText", **self._recipe}
 
     def forward(self, inputs: dict[str, Tensor]) -> Features:
         tokens = inputs["tokens"]

@@ -2,6 +2,7 @@
 
 from rota.policies._base import Policy
 from rota.policies._cycle import Cycle
+from rota.policies._ends import WithEnds
 from rota.policies._exp3s import Exp3S
 from rota.policies._fixed import Fixed, proportional, uniform
 from rota.policies._tempered import Tempered
@@ -16,6 +17,7 @@ __all__ = [
     "Policy",
     "Tempered",
     "Union",
+    "WithEnds",
     "WithFloor",
     "proportional",
     "uniform",

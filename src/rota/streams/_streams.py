@@ -45,13 +45,18 @@ class Turn:
     choice: Choice | None = None
 
 
-def batches_per_pass(sizes: Mapping[str, int], batch_size: int) -> dict[str, int]:
-    """Batches that each task has in one pass over its rows.
+def rows_per_step(tasks: Sequence[Task], batch_size: int, passes: int = 1) -> dict[str, int]:
+    """Rows of each task in a step: its own batch size or the given one, times the forward passes of all processes."""
+    return {task.name: (task.batch_size or batch_size) * passes for task in tasks}
 
-    >>> batches_per_pass({"rte": 65, "mrpc": 64}, batch_size=32)
-    {'rte': 3, 'mrpc': 2}
+
+def batches_per_pass(sizes: Mapping[str, int], rows: Mapping[str, int]) -> dict[str, int]:
+    """Batches that each task has in one pass over its rows, with so many rows in a step.
+
+    >>> batches_per_pass({"rte": 65, "mrpc": 64}, {"rte": 32, "mrpc": 16})
+    {'rte': 3, 'mrpc': 4}
     """
-    return {task: math.ceil(size / batch_size) for task, size in sizes.items()}
+    return {task: math.ceil(size / rows[task]) for task, size in sizes.items()}
 
 
 class Stream(ABC):
@@ -60,20 +65,22 @@ class Stream(ABC):
     Args:
         tasks: Where the rows come from.
         policy: Over the same tasks.
-        batch_size: Rows per step, over all processes.
+        batch_size: Rows per step, over all processes: one number, or one for each task.
         seed: Of the draws and of the order of the rows.
         shard: Which part of each batch this process works on.
         workers: Processes per task that fetch batches ahead; 0 fetches in the training process.
+        group_lengths: Whether rows of similar length come together, where rows have lengths.
     """
 
     def __init__(
         self,
         tasks: Sequence[Task],
         policy: Policy,
-        batch_size: int,
+        batch_size: int | Mapping[str, int],
         seed: int = 0,
         shard: Shard = Shard(),  # noqa: B008 - immutable
         workers: int = 0,
+        group_lengths: bool = False,
     ) -> None:
         names = [task.name for task in tasks]
         if set(names) != set(policy.tasks):
@@ -83,7 +90,18 @@ class Stream(ABC):
             )
         self.policy = policy
         self._rng = generator(seed, "choice")
-        self._queues = {task.name: Queue(task.name, task.size(), batch_size, seed) for task in tasks}
+        self._loss_weights = {task.name: task.loss_weight for task in tasks}
+        rows = rows_per_step(tasks, batch_size) if isinstance(batch_size, int) else batch_size
+        self._queues = {
+            task.name: Queue(
+                task.name,
+                task.size(),
+                rows[task.name],
+                seed,
+                task.splits["train"].lengths() if group_lengths else None,
+            )
+            for task in tasks
+        }
         self._loaders = {
             task.name: Loader(task.splits["train"], self._queues[task.name], shard, workers) for task in tasks
         }
@@ -94,7 +112,7 @@ class Stream(ABC):
 
     def _part(self, task: str, weight: float = 1.0) -> Part:
         ids, batch, counted = self._loaders[task].next()
-        return Part(task, ids, batch, counted, weight)
+        return Part(task, ids, batch, counted, weight * self._loss_weights[task])
 
     def state_dict(self) -> dict[str, Any]:
         """Counters and a generator, whatever the number of steps taken. The policy keeps its own state."""

@@ -1,27 +1,49 @@
 """What there is to learn: tasks, their kinds, their rows."""
 
-from rota.tasks._inputs import Inputs, Pictures, Tokens
-from rota.tasks._kinds import IGNORED, Classification, Facts, Kind, MultipleChoice, Regression, Span, Tagging
-from rota.tasks._rows import Batch, Ids, Rows, TensorRows
-from rota.tasks._task import Task, check_tasks, limit_rows
+from rota.tasks._classification import Classification, MultipleChoice, SpanClassification
+from rota.tasks._grouped import Cloze, GroupedAnswers
+from rota.tasks._inputs import Inputs, Pictures, Texts, Tokens
+from rota.tasks._kind import IGNORED, Facts, Kind
+from rota.tasks._kinds import KINDS, kind_from
+from rota.tasks._metrics import entities, exact_match, overlap_f1
+from rota.tasks._regression import Regression
+from rota.tasks._rows import Batch, Ids, Rows, TensorRows, sampled, sampled_rows
+from rota.tasks._spans import MASKED, Answer, Passages, Span
+from rota.tasks._tagging import Tagging
+from rota.tasks._task import Task, adjust_tasks, check_tasks, limit_rows
 
 __all__ = [
     "IGNORED",
+    "KINDS",
+    "MASKED",
+    "Answer",
     "Batch",
     "Classification",
+    "Cloze",
     "Facts",
+    "GroupedAnswers",
     "Ids",
     "Inputs",
     "Kind",
     "MultipleChoice",
+    "Passages",
     "Pictures",
     "Regression",
     "Rows",
     "Span",
+    "SpanClassification",
     "Tagging",
     "Task",
     "TensorRows",
+    "Texts",
     "Tokens",
+    "adjust_tasks",
     "check_tasks",
+    "entities",
+    "exact_match",
+    "kind_from",
     "limit_rows",
+    "overlap_f1",
+    "sampled",
+    "sampled_rows",
 ]

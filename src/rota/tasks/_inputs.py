@@ -20,4 +20,18 @@ class Tokens:
     longest: int
 
 
-Inputs = Pictures | Tokens
+@dataclass(frozen=True)
+class Texts:
+    """Texts as the tokenizer of a pretrained encoder cuts them: `tokens`, `mask` and `types` (1 from the second text
+    on), each [N, L], or [N, C, L] where there are choices; `spans` [N, S, 2] where places in the text matter.
+
+    Args:
+        encoder: Whose tokenizer: the name of the encoder.
+        longest: Most tokens in a row.
+    """
+
+    encoder: str
+    longest: int
+
+
+Inputs = Pictures | Tokens | Texts

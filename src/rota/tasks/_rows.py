@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from rota.seeds import generator
 
 Ids = NDArray[np.int64]
 
@@ -42,10 +45,36 @@ class Batch:
 class Rows(Protocol):
     """One split of a task's data: says how many rows it has and makes a batch of any of them."""
 
+    @property
+    def side(self) -> Mapping[str, Any]:
+        """What metrics know of the rows beside their labels: groups, parts, passages."""
+
     def __len__(self) -> int: ...
     def batch(self, ids: Ids) -> Batch: ...
     def labels(self) -> Tensor: ...
-    def first(self, count: int) -> Rows: ...
+    def lengths(self) -> Ids | None:
+        """The length of each row, where rows have one: equal lengths waste no padding."""
+
+    def sample(self, count: int) -> Rows:
+        """About `count` rows, always the same ones; rows that belong together stay together."""
+
+
+def sampled(count: int, of: int) -> Ids:
+    """`count` numbers below `of` at random, always the same ones, in order.
+
+    >>> sampled(3, of=3).tolist(), len(sampled(2, of=10))
+    ([0, 1, 2], 2)
+    """
+    return np.sort(generator(0, "sample").permutation(of)[:count])
+
+
+def sampled_rows(count: int, of: int, owners: NDArray[Any] | None) -> Ids:
+    """Like `sampled`; where rows have owners, as many whole owners as hold about `count` rows."""
+    if owners is None:
+        return sampled(count, of)
+    groups, inverse, sizes = np.unique(owners, return_inverse=True, return_counts=True)
+    number = max(1, round(count / sizes.mean())) if count else 0
+    return np.flatnonzero(np.isin(inverse, sampled(number, len(groups))))
 
 
 class TensorRows:
@@ -56,10 +85,17 @@ class TensorRows:
         labels: One label (or vector of labels) per row.
         lengths: Where given, the used length of each row's inputs and labels along their last axis; a batch
             is cut to its longest row.
+        side: What metrics know of the rows beside their labels, one entry per row.
     """
 
-    def __init__(self, inputs: dict[str, Tensor], labels: Tensor, lengths: Tensor | None = None) -> None:
-        self._inputs, self._labels, self._lengths = inputs, labels, lengths
+    def __init__(
+        self,
+        inputs: dict[str, Tensor],
+        labels: Tensor,
+        lengths: Tensor | None = None,
+        side: Mapping[str, NDArray[Any]] | None = None,
+    ) -> None:
+        self._inputs, self._labels, self._lengths, self.side = inputs, labels, lengths, side or {}
 
     def __len__(self) -> int:
         return len(self._labels)
@@ -79,7 +115,14 @@ class TensorRows:
     def labels(self) -> Tensor:
         return self._labels
 
-    def first(self, count: int) -> TensorRows:
-        """The first `count` rows."""
-        inputs = {name: tensor[:count] for name, tensor in self._inputs.items()}
-        return TensorRows(inputs, self._labels[:count], None if self._lengths is None else self._lengths[:count])
+    def lengths(self) -> Ids | None:
+        return None if self._lengths is None else self._lengths.numpy()
+
+    def sample(self, count: int) -> TensorRows:
+        """About `count` of the rows, always the same ones; groups stay whole."""
+        ids = sampled_rows(count, len(self), self.side.get("group"))
+        chosen = torch.from_numpy(ids)
+        inputs = {name: tensor[chosen] for name, tensor in self._inputs.items()}
+        lengths = None if self._lengths is None else self._lengths[chosen]
+        side = {name: array[ids] for name, array in self.side.items()}
+        return TensorRows(inputs, self._labels[chosen], lengths, side)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rota.errors import RotaError, unknown_name
 from rota.tasks._inputs import Inputs
-from rota.tasks._kinds import Kind
+from rota.tasks._kind import Kind
 from rota.tasks._rows import Rows
 
 
@@ -18,10 +19,15 @@ class Task:
     Args:
         name: How policies, logs and the command line call it.
         kind: What sort of answer it wants.
-        splits: Rows by split: "train", "dev" and, if there is one, "test".
+        splits: Rows by split: "train", "dev" and, if there is one, "test". A task without "train" is only
+            evaluated.
         inputs: What its rows look like to an encoder; tasks of one model share it. None: the model knows.
         auxiliary: Trained, but counted neither in the average nor for the best checkpoint nor for early
             stopping.
+        batch_size: Rows per forward pass and process, where this task wants another number than the run.
+        loss_weight: Factor of its loss, whatever its share of the turns.
+        stop_after: Updates after which its turn never comes again; None: it goes on.
+        notes: What its reader wants remembered with a run, as plain JSON: content of the files, rows that were cut.
     """
 
     name: str
@@ -29,30 +35,48 @@ class Task:
     splits: Mapping[str, Rows]
     inputs: Inputs | None = None
     auxiliary: bool = False
+    batch_size: int | None = None
+    loss_weight: float = 1.0
+    stop_after: int | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
     def size(self, split: str = "train") -> int:
         return len(self.splits[split]) if split in self.splits else 0
 
+    @property
+    def trained(self) -> bool:
+        """Whether there is anything to train on; otherwise it is only evaluated."""
+        return "train" in self.splits
+
+    @property
+    def counted(self) -> bool:
+        """Whether it counts in the average."""
+        return self.trained and not self.auxiliary
+
     def check(self) -> None:
         """Refuse a task that cannot be trained or evaluated, with a sentence."""
-        for split in ("train", "dev"):
+        for split in ("train", "dev") if self.trained else ():
             if not self.size(split):
                 raise RotaError(
                     f"Task '{self.name}' expects at least one {split} row. Found none. "
                     f"Give it rows or leave it out of --tasks."
                 )
-        self.kind.check(self.name, self.splits["train"].labels())
+        if self.trained:
+            self.kind.check(self.name, self.splits["train"].labels())
 
 
 def check_tasks(tasks: Iterable[Task]) -> None:
     """Refuse a set of tasks that cannot be trained together."""
+    tasks = list(tasks)
     names = [task.name for task in tasks]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise RotaError(f"Expected each task once. Found twice: {', '.join(twice)}.")
     for task in tasks:
         task.check()
-    if all(task.auxiliary for task in tasks):
+    if not any(task.trained for task in tasks):
+        raise RotaError(f"Expected at least one task with training rows. Found none in {', '.join(names)}.")
+    if not any(task.counted for task in tasks):
         raise RotaError(
             f"Expected at least one task that counts in the average. Found only auxiliary ones: {', '.join(names)}. "
             f"Add a task that is not auxiliary."
@@ -60,7 +84,7 @@ def check_tasks(tasks: Iterable[Task]) -> None:
 
 
 def limit_rows(tasks: Iterable[Task], rows: Mapping[str, int]) -> list[Task]:
-    """The same tasks with at most so many training rows each."""
+    """The same tasks with at most so many training rows each, always the same ones."""
     tasks = list(tasks)
     known = [task.name for task in tasks]
     for name, count in rows.items():
@@ -69,8 +93,17 @@ def limit_rows(tasks: Iterable[Task], rows: Mapping[str, int]) -> list[Task]:
         if count < 0:
             raise RotaError(f"Expected zero or more rows for task '{name}'. Found {count}.")
     return [
-        replace(task, splits={**task.splits, "train": task.splits["train"].first(rows[task.name])})
-        if task.name in rows
+        replace(task, splits={**task.splits, "train": task.splits["train"].sample(rows[task.name])})
+        if task.name in rows and task.trained
         else task
         for task in tasks
     ]
+
+
+def adjust_tasks(tasks: Iterable[Task], changes: Mapping[str, Mapping[str, Any]]) -> list[Task]:
+    """The same tasks with other batch sizes, loss weights, ends, or roles."""
+    tasks = list(tasks)
+    for name in changes:
+        if name not in [task.name for task in tasks]:
+            raise unknown_name("task", name, [task.name for task in tasks])
+    return [replace(task, **changes.get(task.name, {})) for task in tasks]

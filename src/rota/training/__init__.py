@@ -1,7 +1,9 @@
 """Train and evaluate: the loop, and what it needs."""
 
-from rota.training._evaluate import evaluate
+from rota.training._checkpoint import Checkpoints
+from rota.training._evaluate import collect_facts, evaluate, evaluation_tasks
 from rota.training._fit import fit
+from rota.training._folder import refuse_old
 from rota.training._recorder import NotANumberError
 
-__all__ = ["NotANumberError", "evaluate", "fit"]
+__all__ = ["Checkpoints", "NotANumberError", "collect_facts", "evaluate", "evaluation_tasks", "fit", "refuse_old"]

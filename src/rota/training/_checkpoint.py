@@ -53,6 +53,10 @@ class Checkpoints:
             if step is None or path.name != _name(step):
                 shutil.rmtree(path)
 
+    def best_steps(self) -> list[int]:
+        """The steps of the best models that are there, oldest first."""
+        return sorted(int(path.name.removeprefix("step-")) for path in (self._folder / "best").glob("step-*"))
+
     def load_best(self, step: int) -> dict[str, Tensor]:
         return self._read(self._folder / "best" / _name(step))[1]["model"]
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rota.streams import Shard
-from rota.tasks import Facts, Task
+from rota.tasks import IGNORED, Facts, Ids, Rows, Task
 from rota.training.engine import at_least_float
 
 Gather = Callable[[Any], list[Any]]
@@ -53,7 +55,7 @@ def evaluate(
     finally:
         for module, training in modes:
             module.training = training
-    counted = [results[task.name] for task in tasks if not task.auxiliary and task.name in results]
+    counted = [results[task.name] for task in tasks if task.counted and task.name in results]
     return {
         "split": split,
         "average": _mean([result["score"] for result in counted]),
@@ -65,19 +67,55 @@ def evaluate(
 def _evaluate_task(
     model: nn.Module, task: Task, split: str, batch_size: int, shard: Shard, gather: Gather
 ) -> dict[str, Any]:
+    rows = task.splits[split]
+    facts = collect_facts(model, task, rows, batch_size, shard, gather)
+    loss = facts.pop("loss").double().mean().item()
+    metrics = task.kind.metrics(facts, rows)
+    return {"loss": _number(loss), "score": task.kind.score(metrics), "metrics": metrics, "n": len(rows)}
+
+
+def collect_facts(
+    model: nn.Module,
+    task: Task,
+    rows: Rows,
+    batch_size: int = 250,
+    shard: Shard = Shard(),  # noqa: B008 - immutable
+    gather: Gather = lambda own: [own],
+) -> Facts:
+    """The facts of a task's kind about all rows, in their order, and the `loss` of each."""
     device = next(model.parameters()).device
-    rows, own = task.splits[split], []
+    order, own = _by_length(rows), []
     for number, start in enumerate(range(0, len(rows), batch_size)):
         if number % shard.world == shard.rank:
-            batch = rows.batch(np.arange(start, min(start + batch_size, len(rows)))).to(device)
+            batch = rows.batch(order[start : start + batch_size]).to(device)
             outputs = at_least_float(model(task.name, batch.inputs))
             facts = {"loss": task.kind.losses(outputs, batch.labels), **task.kind.facts(outputs, batch.labels)}
-            own.append((number, facts))
+            own.append((number, {name: tensor.cpu() for name, tensor in facts.items()}))
     batches = sorted((pair for pairs in gather(own) for pair in pairs), key=lambda pair: pair[0])
-    facts = _join([facts for _, facts in batches])
-    loss = facts.pop("loss").double().mean().item()
-    metrics = task.kind.metrics(facts)
-    return {"loss": _number(loss), "score": task.kind.score(metrics), "metrics": metrics, "n": len(rows)}
+    places = torch.from_numpy(np.argsort(order))
+    return {name: joined[places] for name, joined in _join([facts for _, facts in batches]).items()}
+
+
+def _by_length(rows: Rows) -> Ids:
+    """Longest first: little padding, and a batch that does not fit into memory fails at once."""
+    lengths = rows.lengths()
+    return np.arange(len(rows)) if lengths is None else np.argsort(-lengths, kind="stable")
+
+
+def evaluation_tasks(tasks: Sequence[Task], rows: int | None) -> Sequence[Task]:
+    """The same tasks with at most so many dev and test rows each; all of them for None."""
+    if rows is None:
+        return tasks
+    return [
+        replace(
+            task,
+            splits={
+                split: own if split == "train" or len(own) <= rows else own.sample(rows)
+                for split, own in task.splits.items()
+            },
+        )
+        for task in tasks
+    ]
 
 
 def _number(value: float) -> float | None:
@@ -90,4 +128,11 @@ def _mean(values: list[float | None]) -> float | None:
 
 
 def _join(parts: list[Facts]) -> dict[str, Tensor]:
-    return {name: torch.cat([part[name].cpu() for part in parts]) for name in parts[0]}
+    return {name: torch.cat(_equally_wide([part[name] for part in parts])) for name in parts[0]}
+
+
+def _equally_wide(tensors: list[Tensor]) -> list[Tensor]:
+    widest = max(tensor.shape[-1] for tensor in tensors)
+    if tensors[0].dim() == 1 or all(tensor.shape[-1] == widest for tensor in tensors):
+        return tensors
+    return [F.pad(tensor, (0, widest - tensor.shape[-1]), value=IGNORED) for tensor in tensors]

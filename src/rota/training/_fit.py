@@ -17,10 +17,10 @@ from rota.policies import Policy
 from rota.runlog import LOG, SUMMARY, LogWriter, Run, write_json
 from rota.settings import Settings
 from rota.signals import Signal
-from rota.streams import Stream, TaskStream
+from rota.streams import Stream, TaskStream, rows_per_step
 from rota.tasks import Task, check_tasks
 from rota.training._checkpoint import Checkpoints
-from rota.training._evaluate import evaluate
+from rota.training._evaluate import evaluate, evaluation_tasks
 from rota.training._folder import check_same, describe, make_folder, refuse_old
 from rota.training._judge import Judge
 from rota.training._optimizer import load_optimizer_tensors, optimizer_tensors
@@ -52,8 +52,8 @@ def fit(
 
     Args:
         model: Any module that answers `model(task, inputs)`. Afterwards it holds the best weights.
-        tasks: What there is to learn.
-        policy: Over the names of the tasks.
+        tasks: What there is to learn; those without training rows are only evaluated.
+        policy: Over the names of the tasks with training rows.
         folder: A new run folder; an existing one is never overwritten.
         settings: Steps, batch size, learning rate, …; written into `run.json` as the plan of the run.
         stream: `TaskStream` (one task per step) or `JointStream` (all tasks, weighted).
@@ -75,6 +75,7 @@ def fit(
             return Run(folder)
         try:
             with ProgressBar(Path(folder).name, settings.steps, start, shown=progress and session.writes) as bar:
+                bar.noticed(tasks)
                 training.run(start, bar)
         finally:
             training.close()
@@ -96,9 +97,13 @@ class _Training:
         session: Session,
     ) -> None:
         self.tasks, self.policy, self.folder, self.settings = tasks, policy, folder, settings
+        self.evaluated = evaluation_tasks(tasks, settings.eval_rows)
         self.signal, self.session = signal, session
-        rows = settings.batch_size * settings.accumulate * session.shard.world
-        self.stream = stream(tasks, policy, rows, settings.seed, session.shard, settings.num_workers)
+        trained = [task for task in tasks if task.trained]
+        rows = rows_per_step(trained, settings.batch_size, settings.accumulate * session.shard.world)
+        self.stream = stream(
+            trained, policy, rows, settings.seed, session.shard, settings.num_workers, settings.group_lengths
+        )
         self.engine = EagerEngine(model, tasks, settings, session.accelerator)
         self.judge = Judge(settings.best, settings.patience)
         self.seconds = 0.0
@@ -190,7 +195,7 @@ class _Training:
 
     def _score(self, split: str) -> dict[str, Any]:
         shard, gather = self.session.shard, self.session.gather
-        result = evaluate(self.engine.model, self.tasks, split, self.settings.eval_batch_size, shard, gather)
+        result = evaluate(self.engine.model, self.evaluated, split, self.settings.eval_batch_size, shard, gather)
         self.engine.ledger.evaluated += sum(task["n"] for task in result["tasks"].values())
         return result
 

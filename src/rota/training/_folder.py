@@ -51,8 +51,12 @@ def describe(
         "tasks": {
             task.name: {
                 "kind": repr(task.kind),
-                "auxiliary": task.auxiliary,
+                "auxiliary": not task.counted,
                 "rows": {split: task.size(split) for split in task.splits},
+                "batch_size": task.batch_size,
+                "loss_weight": task.loss_weight,
+                "stop_after": task.stop_after,
+                "notes": dict(task.notes),
             }
             for task in tasks
         },
@@ -60,6 +64,7 @@ def describe(
         "mixture": dict(zip(policy.tasks, policy.probabilities(0).tolist(), strict=True)),
         "stream": stream.__name__,
         "signal": getattr(signal, "__name__", None),
+        "model": describe_model(model),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "processes": session.shard.world,
         "threads": torch.get_num_threads(),
@@ -71,6 +76,12 @@ def describe(
             "numpy": np.__version__,
         },
     }
+
+
+def describe_model(model: nn.Module) -> dict[str, Any] | None:
+    """How to build the model again, if it says so; a model of somebody's own need not."""
+    says = getattr(model, "describe", None)
+    return says() if callable(says) else None
 
 
 def make_folder(folder: Path, description: dict[str, Any]) -> None:

@@ -20,13 +20,13 @@ def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimize
     groups = [group for group in groups if group["params"]]
     match settings.optimizer:
         case "adamw":
-            return torch.optim.AdamW(groups, lr=settings.lr)
+            return torch.optim.AdamW(groups, lr=settings.highest_rate)
         case "adam":
-            return torch.optim.Adam(groups, lr=settings.lr)
+            return torch.optim.Adam(groups, lr=settings.highest_rate)
         case "adamax":
-            return torch.optim.Adamax(groups, lr=settings.lr)
+            return torch.optim.Adamax(groups, lr=settings.highest_rate)
         case "sgd":
-            return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum)
+            return torch.optim.SGD(groups, lr=settings.highest_rate, momentum=settings.momentum)
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from rota.tasks import Task
 
 
 class ProgressBar:
@@ -46,6 +48,15 @@ class ProgressBar:
         if self._live:
             self._bar.stop()
 
+    def noticed(self, tasks: Sequence[Task]) -> None:
+        """Say what the readers of the tasks have cut or left out."""
+        for task in tasks:
+            for split, counts in task.notes.get("counted", {}).items():
+                said = ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
+                if self._live or self._plain:
+                    line = f"{task.name}: {said} of {task.size(split):,} {split} rows"
+                    self._console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
+
     def step(self, done: int) -> None:
         """So many steps are done."""
         if self._live and time.perf_counter() - self._drawn > self.EVERY:
@@ -65,4 +76,5 @@ class ProgressBar:
             self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def _speed(self, done: int) -> str:
-        return f"{(done - self._start) / max(time.perf_counter() - self._began, 1e-9):,.0f} steps/s"
+        speed = (done - self._start) / max(time.perf_counter() - self._began, 1e-9)
+        return f"{speed:,.{0 if speed >= 10 else 1}f} steps/s"

@@ -54,8 +54,8 @@ class EagerEngine:
         self._kinds = {task.name: task.kind for task in tasks}
         self._wrapped = accelerator.prepare_model(model)
         self.model: nn.Module = accelerator.unwrap_model(self._wrapped)
-        if not self.model.training:  # modules that somebody keeps in evaluation mode on purpose stay so
-            self.model.train()
+        # All of it: what `from_pretrained` returns is in evaluation mode, and would be trained without its dropout.
+        self.model.train()
         self._parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = make_optimizer(self.model, settings)
         # Accelerate's wrapper scales gradients for fp16; otherwise it only costs, at every step.
@@ -75,7 +75,7 @@ class EagerEngine:
             _restore(buffers)
             return Outcome(losses, skipped=True)
         for group in self.optimizer.param_groups:
-            group["lr"] = self._settings.lr * self._rate(turn.step)
+            group["lr"] = self._settings.highest_rate * self._rate(turn.step)
         self._stepper.step()
         self.ledger.updates += 1
         self.ledger.train += sum(len(part.ids) for part in turn.parts)

@@ -1,0 +1,49 @@
+"""`rota predict`: what a trained model says to new rows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="a run folder")],
+    task: Annotated[str, typer.Option(help="which task of the run")],
+    input: Annotated[
+        Path,
+        typer.Option(help="CSV, TSV, JSON lines or Parquet with the columns of the task; - for JSON lines on stdin"),
+    ],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="where to write [dim](the terminal)[/dim]")] = None,
+) -> None:
+    """Answer the rows of a file, one JSON object per line, in their order.
+
+    rota predict runs/first --task rte --input rows.jsonl
+    """
+    from rota.methods import Trained  # late: it loads torch
+
+    trained = Trained(run)
+    with tempfile.TemporaryDirectory() as folder:
+        if str(input) == "-":
+            input = Path(folder) / "stdin.jsonl"
+            with input.open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+        target = sys.stdout if out is None else out.open("w", encoding="utf-8")
+        console = Console(stderr=True)
+        try:
+            with Progress(console=console, transient=True, disable=out is None or not console.is_terminal) as bar:
+                line = bar.add_task("rows", total=None)
+                for answer in trained.predict(task, input):
+                    target.write(json.dumps(answer, ensure_ascii=False) + "\n")
+                    bar.advance(line)
+        finally:
+            target.flush() if out is None else target.close()
+    for reason, count in sorted(trained.unlabelled.tally.counts.items()):
+        console.print(f"{task}: {count:,} × {reason}", highlight=False, markup=False)

@@ -1,0 +1,75 @@
+"""What was made once from given content is kept on the disk and found again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from rota.data._arrays import Arrays, ArrayWriter, open_arrays
+from rota.errors import RotaError
+
+Make = Callable[[ArrayWriter], dict[str, Any]]
+"""Writes arrays and returns what is to be remembered with them."""
+
+
+def default_cache() -> Path:
+    """`$ROTA_CACHE`, or `rota` in the user's cache folder."""
+    if "ROTA_CACHE" in os.environ:
+        return Path(os.environ["ROTA_CACHE"])
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rota"
+
+
+def kept(cache: Path, name: str, key: Any, make: Make) -> tuple[Arrays, dict[str, Any]]:
+    """Arrays from the cache, made now if they are not there.
+
+    A folder is written under another name and then renamed: whoever looks finds it whole or not at all. Of several
+    processes that want the same, one makes it and the others wait.
+
+    Args:
+        cache: The folder of the cache.
+        name: For people who look into it.
+        key: Plain values that the content depends on.
+        make: Makes the content.
+    """
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:32]
+    readable = re.sub(r"[^\w.-]", "-", name)
+    folder = cache / f"{readable}-{digest}"
+    if not (folder / "meta.json").is_file():
+        cache.mkdir(parents=True, exist_ok=True)
+        with FileLock(cache / f"{folder.name}.lock"):
+            if not (folder / "meta.json").is_file():
+                _make(folder, make)
+    return open_arrays(folder)
+
+
+def _make(folder: Path, make: Make) -> None:
+    temporary = folder.with_name(f"tmp-{folder.name}-{uuid.uuid4().hex[:8]}")
+    temporary.mkdir()
+    try:
+        writer = ArrayWriter(temporary)
+        writer.finish(make(writer))
+        shutil.rmtree(folder, ignore_errors=True)  # half of an older attempt
+        temporary.rename(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def content_of(paths: Iterable[Path]) -> str:
+    """A hash of the content of files."""
+    total = hashlib.sha256()
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                total.update(hashlib.file_digest(file, "sha256").digest())
+        except OSError as error:
+            raise RotaError(f"Expected a file that can be read at {path}. Found: {error.strerror}.") from error
+    return total.hexdigest()

@@ -1,0 +1,280 @@
+"""A user's own tasks: files, columns and kind in YAML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from rota.data._cache import content_of, default_cache, kept
+from rota.data._files import Read, Record, Tally, needed, reader_for
+from rota.data._forms import Answered, Choices, Classified, Form, Labels, Scored, Tagged, label_name
+from rota.data._layouts import read_conll, read_squad, renamed
+from rota.data._named import Reading, Split, load_text_task
+from rota.errors import RotaError, describe_mistakes
+from rota.seeds import generator
+from rota.tasks import Task
+
+
+def _listed(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+def _named(values: Any) -> Any:
+    """Labels as they are called in files: YAML makes numbers of 0 and 1, and true of yes."""
+    plain = isinstance(values, list | tuple) and all(isinstance(value, str | int | float) for value in values)
+    return [label_name(value) for value in values] if plain else values
+
+
+Columns = Annotated[tuple[str, ...], BeforeValidator(_listed), Field(min_length=1)]
+LAYOUTS = {"tagging": (".conll", ".txt", ".iob"), "answer": (".json",)}
+"""Ends of the names of files that are no tables, by kind."""
+
+
+class OwnTask(BaseModel):
+    """One task of a YAML file. Paths are relative to the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1)
+    kind: Literal["classification", "regression", "choice", "tagging", "answer"]
+    train: str | None = Field(None, description="file, or folder of a `datasets` data set with a split `train`")
+    dev: str | float | None = Field(None, description="file, or the share of the training rows that is cut off for it")
+    test: str | None = None
+    text: Columns = Field(("text",), max_length=2, description="column of the text, or two columns")
+    label: str = "label"
+    labels: Annotated[tuple[str, ...] | None, BeforeValidator(_named)] = Field(
+        None, description="classes or tags in their order; inferred if absent"
+    )
+    choices: Columns | None = Field(None, description="columns of the choices, or one column with a list")
+    metrics: tuple[str, ...] = ("accuracy",)
+    without_label: Literal["refuse", "leave out"] = "refuse"
+    auxiliary: bool = False
+    batch_size: int | None = Field(None, ge=1)
+    loss_weight: float = Field(1.0, ge=0)
+    stop_after: int | None = Field(None, ge=1)
+    folder: str = Field("", exclude=True, description="of the file that describes it")
+
+    @property
+    def layout(self) -> Read:
+        """Reads files of the kind that are no tables."""
+        if self.kind == "tagging":
+            return renamed(read_conll, {"words": self.text[0], "tags": self.label})
+        return read_squad
+
+
+def own_tasks(path: Path) -> list[OwnTask]:
+    """The tasks that a YAML file describes: one mapping, or a list of them."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RotaError(f"Expected a YAML file with tasks at {path}. Found none ({error.strerror}).") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise RotaError(f"{path}: expected YAML. Found {' '.join(str(error).split())[:200]}.") from error
+    found = []
+    for number, fields in enumerate(content if isinstance(content, list) else [content], start=1):
+        if not isinstance(fields, dict):
+            raise RotaError(f"{path}: expected fields such as `name: stars`. Found {type(fields).__name__}.")
+        source = f"{path}, task {fields.get('name', number)}" if isinstance(content, list) else str(path)
+        found.append(own_task(fields, source, path.parent))
+    if not found:
+        raise RotaError(f"{path}: expected at least one task. Found none.")
+    return found
+
+
+def own_task(fields: Mapping[str, Any], source: str, folder: Path) -> OwnTask:
+    """One task from plain fields; report every wrong field at once."""
+    try:
+        own = OwnTask.model_validate({**fields, "folder": str(folder)})
+    except ValidationError as error:
+        known = [name for name in OwnTask.model_fields if name != "folder"]
+        raise RotaError(f"{source}: {describe_mistakes(error.errors(), known)}") from error
+    twice = sorted({name for name in own.labels or () if (own.labels or ()).count(name) > 1})
+    if twice:
+        raise RotaError(f"{source}: expected each of the labels once. Found twice: {', '.join(twice)}.")
+    if own.kind == "choice" and own.choices is None:
+        raise RotaError(f"{source}: expected `choices`, the columns of the choices. Found none.")
+    return own
+
+
+def load_own(own: OwnTask, reading: Reading) -> Task:
+    """The task, tokenised."""
+    splits = _splits(own)
+    form = _form(own, _scan(own, splits.get("train") or next(iter(splits.values())), reading))
+    task = load_text_task(own.name, form, splits, reading)
+    spec = {**own.model_dump(mode="json"), "labels": list(getattr(task.kind, "names", ())) or None}
+    return Task(
+        own.name,
+        task.kind,
+        task.splits,
+        task.inputs,
+        own.auxiliary,
+        own.batch_size,
+        own.loss_weight,
+        own.stop_after,
+        {**task.notes, "own": spec, "choices": getattr(task.kind, "choices", 0)},
+    )
+
+
+def own_form(notes: Mapping[str, Any]) -> tuple[Form, list[Read]]:
+    """The form of a task from the notes of a run, to predict with it, and readers of files that are no tables."""
+    own = own_task(notes["own"], "the run", Path())
+    form = _form(own, {"labels": list(own.labels or ()), "choices": notes.get("choices", 0)})
+    return form, [own.layout] if own.kind in LAYOUTS else []
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A part of another split, chosen at random but always the same."""
+
+    whole: Any
+    share: float
+    name: str
+    inside: bool
+
+    def records(self, tally: Tally) -> Iterator[Record]:
+        total = sum(1 for _ in self.whole.records(Tally()))
+        if total < 2:
+            raise RotaError(f"{self.origin}: expected two rows or more, to cut a dev split off. Found {total}.")
+        count = min(max(1, round(self.share * total)), total - 1)
+        inside = np.zeros(total, dtype=bool)
+        inside[generator(0, "dev", self.name).permutation(total)[:count]] = True
+        for number, record in enumerate(self.whole.records(tally)):
+            if inside[number] == self.inside:
+                yield record
+
+    @property
+    def content(self) -> str:
+        return f"{self.whole.content}:{self.share}:{self.name}:{self.inside}"
+
+    @property
+    def origin(self) -> str:
+        return str(self.whole.origin)
+
+
+@dataclass(frozen=True)
+class Folder:
+    """One split of a folder that `datasets` saved; a folder without splits is any of them."""
+
+    path: Path
+    split: str
+
+    def records(self, tally: Tally) -> Iterator[Record]:
+        datasets = needed("datasets", "Folders of the library datasets", "rota[hub]")
+        try:
+            found = datasets.load_from_disk(str(self.path))
+        except (OSError, ValueError) as error:
+            said = " ".join(str(error).split())[:200]
+            raise RotaError(f"{self.path}: expected a folder that `datasets` saved. Found: {said}") from error
+        if isinstance(found, dict) and self.split not in found:
+            raise RotaError(f"{self.path}: expected a split '{self.split}'. Found {', '.join(found)}.")
+        for number, row in enumerate(found[self.split] if isinstance(found, dict) else found, start=1):
+            yield Record(row, f"{self.path}, row {number}")
+
+    @property
+    def content(self) -> str:
+        return content_of(sorted(file for file in self.path.rglob("*") if file.is_file()))
+
+    @property
+    def origin(self) -> str:
+        return str(self.path)
+
+
+def _splits(own: OwnTask) -> dict[str, Any]:
+    given = {"train": own.train, "dev": own.dev, "test": own.test}
+    splits: dict[str, Any] = {name: _split(own, name, value) for name, value in given.items() if isinstance(value, str)}
+    if not splits:
+        raise RotaError(f"Task '{own.name}' expects files for train, dev or test. Found none.")
+    if isinstance(own.dev, float | int):
+        if not (0 < own.dev < 1) or "train" not in splits:
+            raise RotaError(
+                f"Task '{own.name}' expects dev to be a file, or a share between 0 and 1 of its train file. "
+                f"Found {own.dev}."
+            )
+        whole = splits["train"]
+        splits |= {"train": Cut(whole, own.dev, own.name, False), "dev": Cut(whole, own.dev, own.name, True)}
+    return splits
+
+
+def _split(own: OwnTask, name: str, value: str) -> Split | Folder:
+    path = Path(own.folder) / value
+    if path.is_dir():
+        return Folder(path, name)
+    if not path.is_file():
+        raise RotaError(f"Task '{own.name}' expects a file for {name}. Found none at {path}.")
+    return Split((path,), own.layout if path.suffix in LAYOUTS.get(own.kind, ()) else reader_for(path))
+
+
+def _scan(own: OwnTask, split: Any, reading: Reading) -> dict[str, Any]:
+    """What must be known before the first row is made: the labels, the number of choices. Kept with the content."""
+    if (own.labels is not None and own.kind != "choice") or own.kind in ("regression", "answer"):
+        return {"labels": list(own.labels or ()), "choices": 0}
+
+    def make(_: Any) -> dict[str, Any]:
+        found: dict[str, None] = {}
+        choices = 0
+        for record in split.records(Tally()):
+            if own.kind == "choice":
+                choices = _count_choices(own, record)
+                break
+            value = record.fields.get(own.label) if own.without_label == "leave out" else record.get(own.label)
+            values = value if isinstance(value, list) and own.kind == "tagging" else [value]
+            found |= dict.fromkeys(filter(None, map(label_name, values)))
+        return {"labels": sorted(found, key=_natural), "choices": choices}
+
+    key = ["scan", split.content, own.kind, own.label, own.choices, own.without_label]
+    return kept(reading.cache or default_cache(), f"{own.name}-labels", key, make)[1]
+
+
+def _count_choices(own: OwnTask, record: Record) -> int:
+    assert own.choices is not None
+    if len(own.choices) > 1:
+        return len(own.choices)
+    found = record.get(own.choices[0])
+    if not isinstance(found, list) or len(found) < 2:
+        raise RotaError(
+            f"{record.where}: expected a list of two choices or more in column '{own.choices[0]}'. Found {found!r}."
+        )
+    return len(found)
+
+
+def _natural(name: str) -> tuple[int, float, str]:
+    """Numbers by size, then words by alphabet.
+
+    >>> sorted(["b", "10", "-1.5", "nan", "2"], key=_natural)
+    ['-1.5', '2', '10', 'b', 'nan']
+    """
+    try:
+        number = float(name)
+    except ValueError:
+        number = math.nan
+    return (0, number, name) if math.isfinite(number) else (1, 0.0, name)
+
+
+def _form(own: OwnTask, scan: Mapping[str, Any]) -> Form:
+    labels = tuple(own.labels or scan["labels"])
+    unlabelled = own.without_label == "leave out"
+    match own.kind:
+        case "classification":
+            if len(labels) < 2:
+                raise RotaError(
+                    f"Task '{own.name}' expects two classes or more in column '{own.label}'. "
+                    f"Found {', '.join(labels) or 'none'}."
+                )
+            known = Labels(labels, unlabelled=("",) if unlabelled else ())
+            return Classified(own.text, known, own.label, own.metrics)
+        case "regression":
+            return Scored(own.text, own.label, unlabelled=unlabelled)
+        case "choice":
+            return Choices(own.text[0], own.choices or (), scan["choices"], own.label, unlabelled)
+        case "tagging":
+            return Tagged(labels, own.text[0], own.label, unlabelled)
+        case "answer":
+            question, passage = own.text if len(own.text) == 2 else ("question", "context")
+            return Answered(question, passage, unlabelled)

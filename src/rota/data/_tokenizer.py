@@ -1,0 +1,85 @@
+"""The tokenizer of a pretrained encoder, and what makes it the one it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rota.data._files import needed
+from rota.errors import RotaError
+from rota.pretrained import locate
+
+ROBERTAS = ("roberta", "xlm-roberta", "camembert", "xmod", "roberta-prelayernorm", "data2vec-text")
+"""Encoders that count positions from the padding token on."""
+
+
+class Tokenizer:
+    """Cuts texts into numbered tokens, as an encoder was trained with.
+
+    Args:
+        encoder: Name of the encoder, its folder, or its name on the hub.
+    """
+
+    def __init__(self, encoder: str) -> None:
+        self.encoder = encoder
+
+    @cached_property
+    def fast(self) -> Any:
+        """The tokenizer of `transformers`, loaded when somebody needs it."""
+        return self._load()
+
+    @cached_property
+    def of_words(self) -> Any:
+        """The same for texts that are cut into words already: tokenizers of bytes know a word by the space before."""
+        of_bytes = "ByteLevel" in json.dumps(self._parts["pre_tokenizer"])
+        return self._load(add_prefix_space=True) if of_bytes else self.fast
+
+    def _load(self, **options: bool) -> Any:
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # silent when workers are forked later
+        transformers = needed("transformers", "Pretrained encoders", "rota[text]")
+        place = locate(self.encoder)
+        try:
+            found = transformers.AutoTokenizer.from_pretrained(place, **options)
+        except (OSError, ValueError) as error:
+            said = " ".join(str(error).split())[:300]
+            raise RotaError(f"Expected the tokenizer of encoder '{self.encoder}' at {place}. Found: {said}") from error
+        if not found.is_fast:
+            raise RotaError(
+                f"Expected a fast tokenizer (with a tokenizer.json) for '{self.encoder}'. Found a slow one."
+            )
+        return found
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes with anything that changes how texts are cut, except where they end."""
+        parts = {name: part for name, part in self._parts.items() if name not in ("truncation", "padding")}
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        """What the tokenizer is made of, as plain JSON."""
+        parts: dict[str, Any] = json.loads(self.fast.backend_tokenizer.to_str())
+        return parts
+
+    @property
+    def padding(self) -> int:
+        number = self.fast.pad_token_id
+        return 0 if number is None else int(number)
+
+    @property
+    def limit(self) -> int:
+        """Most tokens that the encoder takes; a very large number where it does not say."""
+        transformers = needed("transformers", "Pretrained encoders", "rota[text]")
+        config = transformers.AutoConfig.from_pretrained(locate(self.encoder))
+        places = getattr(config, "max_position_embeddings", None) or 2**31
+        if config.model_type in ROBERTAS:
+            places -= self.padding + 1
+        return int(min(self.fast.model_max_length, places))
+
+    def save(self, folder: Path) -> None:
+        """Write it where `transformers` finds it again."""
+        self.fast.save_pretrained(folder)

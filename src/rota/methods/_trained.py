@@ -1,0 +1,99 @@
+"""A trained run, ready to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rota.data import Reading, Unlabelled
+from rota.errors import RotaError, unknown_name
+from rota.methods._plan import Plan, make_plan
+from rota.methods._run import reading_of, tasks_of
+from rota.models import Head, MultiTaskModel, Pretrained, build_model, save_model
+from rota.runlog import Run
+from rota.tasks import Task
+from rota.training import Checkpoints, collect_facts, evaluate, evaluation_tasks
+
+
+class Trained:
+    """The best model of a run.
+
+    Args:
+        folder: The run folder; the run need not be finished.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.run = Run(folder)
+        if self.run.info.get("model") is None:
+            raise RotaError(
+                f"{folder} was trained by a program with a model of its own. Load its weights there, from "
+                f"{Path(folder) / 'best'}."
+            )
+        self.plan: Plan = make_plan(self.run.plan, source=str(folder))
+
+    @cached_property
+    def model(self) -> MultiTaskModel:
+        """The best model, on the accelerator if there is one."""
+        checkpoints = Checkpoints(self.run.folder, self.run.info["id"])
+        steps = checkpoints.best_steps()
+        if not steps:
+            raise RotaError(f"Expected a model in {self.run.folder}. Found none yet: the run was not evaluated so far.")
+        step = self.run.summary["best"]["step"] if self.run.finished else steps[-1]
+        model = build_model(self.run.info["model"])
+        model.load_state_dict(checkpoints.load_best(step))
+        gpu = self.plan.device == "auto" and torch.accelerator.is_available()
+        return model.to(torch.accelerator.current_accelerator() if gpu else "cpu").eval()
+
+    def evaluate(
+        self, split: str = "dev", data: Path | None = None, tasks: Sequence[str] = (), rows: int | None = None
+    ) -> dict[str, Any]:
+        """Loss, metrics and score of each task, as `rota.evaluate` returns them.
+
+        Args:
+            split: Which rows.
+            data: The data folder, where it is not the one of the run.
+            tasks: Only these.
+            rows: At most so many rows of each task.
+        """
+        plan = self.plan if data is None else self.plan.model_copy(update={"data": str(data)})
+        known = list(self.run.info["tasks"])
+        for name in tasks:
+            if name not in known:
+                raise unknown_name("task of the run", name, known)
+        wanted = [task for task in tasks_of(plan) if not tasks or task.name in tasks]
+        if not any(task.size(split) for task in wanted):
+            raise RotaError(f"Expected rows in split '{split}'. Found none in {', '.join(t.name for t in wanted)}.")
+        chosen = evaluation_tasks(wanted, rows)
+        return evaluate(self.model, chosen, split, self.plan.eval_batch_size)
+
+    def predict(self, task: str, path: Path) -> Iterator[dict[str, Any]]:
+        """What the model says to each example of a file; `Unlabelled` says which files are read."""
+        known: Mapping[str, Any] = self.run.info["tasks"]
+        if task not in known:
+            raise unknown_name("task of the run", task, known)
+        self.unlabelled = Unlabelled(task, known[task]["notes"], path, self._reading)
+        head = self.model.heads[task]
+        assert isinstance(head, Head)
+        for rows in self.unlabelled.chunks():
+            subject = Task(task, head.kind, {"rows": rows})
+            with torch.no_grad():
+                facts = collect_facts(self.model, subject, rows, self.plan.eval_batch_size)
+            yield from head.kind.answers(facts, rows)
+
+    def export(self, folder: Path) -> None:
+        """Write the model as JSON and safetensors, its tokenizer, and its encoder for `transformers.AutoModel`."""
+        if folder.exists() and any(folder.iterdir()):
+            raise RotaError(f"Expected a new folder. Found {folder}, which is not empty. Choose another one.")
+        save_model(self.model, folder)
+        encoder = self.model.encoder
+        if isinstance(encoder, Pretrained):
+            encoder.export(folder / "encoder")
+            self._reading.tokenizer.save(folder / "encoder")
+
+    @property
+    def _reading(self) -> Reading:
+        return reading_of(self.plan)

@@ -1,0 +1,165 @@
+"""Pretrained transformers as encoders."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from rota.errors import RotaError
+from rota.models._features import Encoder, Features, HeadStyle
+from rota.pretrained import locate
+
+Pooling = Literal["mean", "first", "pooled"]
+DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob")  # as BERT and its relatives call them
+
+
+class Pretrained(Encoder):
+    """A transformer of the BERT family (BERT, RoBERTa, DeBERTa, ELECTRA, ModernBERT, …), whole and trainable.
+
+    Args:
+        transformer: The model of `transformers`; `pretrained` loads one by name.
+        pooling: What stands for a row: the mean of its tokens (as sentence encoders such as `minilm` were trained),
+            its first token (001, 002), or what the model's own pooler makes of that (000).
+        hidden: Width of a ReLU layer in the heads (003: 256); None for linear heads.
+    """
+
+    def __init__(self, transformer: Any, pooling: Pooling = "first", hidden: int | None = None) -> None:
+        super().__init__()
+        self.transformer = transformer
+        self.pooling, self.hidden = pooling, hidden
+        self.width = int(transformer.config.hidden_size)
+        self._typed = (getattr(transformer.config, "type_vocab_size", 0) or 0) > 1
+        self._pooler = getattr(transformer, "pooler", None) is not None
+        if pooling == "pooled" and not self._pooler:
+            raise RotaError(
+                f"Pooling 'pooled' expects an encoder with a pooler. Found {type(transformer).__name__}, which has "
+                f"none. Use --pooling first or mean."
+            )
+
+    @property
+    def style(self) -> HeadStyle:
+        config = self.transformer.config
+        own = getattr(config, "classifier_dropout", None)
+        dropout = float(getattr(config, DROPOUTS[0], 0.1) if own is None else own)
+        return HeadStyle(dropout, self.hidden, getattr(config, "initializer_range", 0.02))
+
+    def describe(self) -> dict[str, Any]:
+        config = self.transformer.config.to_dict()
+        about = {"pooling": self.pooling, "pooler": self._pooler, "hidden": self.hidden}
+        return {"type": "Pretrained", "config": config, **about}
+
+    def forward(self, inputs: dict[str, Tensor]) -> Features:
+        mask = inputs["mask"]
+        named = {"input_ids": inputs["tokens"], "attention_mask": mask.long()}
+        if self._typed:
+            named["token_type_ids"] = inputs["types"]
+        found = self.transformer(**named)
+        tokens = found.last_hidden_state
+        match self.pooling:
+            case "mean":
+                real = mask[..., None].to(tokens.dtype)
+                rows = (tokens * real).sum(1) / real.sum(1)
+            case "first":
+                rows = tokens[:, 0]
+            case "pooled":
+                rows = found.pooler_output
+        return Features(rows, tokens, mask)
+
+    def export(self, folder: Path) -> None:
+        """Write the encoder so that `transformers.AutoModel.from_pretrained` finds it."""
+        with _quiet():
+            self.transformer.save_pretrained(folder)
+
+
+def pretrained(
+    name: str, pooling: Pooling | None = None, hidden: int | None = None, dropout: float | None = None
+) -> Pretrained:
+    """The encoder of this name with its weights.
+
+    Args:
+        name: `minilm`, a folder, or a name on the hub.
+        pooling: See `Pretrained`; by default the mean for `minilm` and other sentence encoders, else the first token.
+        hidden: See `Pretrained`.
+        dropout: In all of its layers; None: as it was pretrained.
+    """
+    transformers = _transformers()
+    place = locate(name)
+    pooling = pooling or _usual_pooling(place)
+    try:
+        with _quiet():
+            config = transformers.AutoConfig.from_pretrained(place)
+            _set_dropout(config, dropout)
+            options = _pooler_option(config, pooling == "pooled")
+            found = transformers.AutoModel.from_pretrained(place, config=config, dtype=torch.float32, **options)
+    except (OSError, ValueError) as error:
+        said = " ".join(str(error).split())[:300]
+        raise RotaError(
+            f"Expected an encoder '{name}': minilm, a folder with config.json and weights, or a name on the hub. "
+            f"Found: {said}"
+        ) from error
+    return Pretrained(found, pooling, hidden)
+
+
+def rebuilt(config: dict[str, Any], pooling: Pooling, pooler: bool, hidden: int | None) -> Pretrained:
+    """An encoder as `Pretrained.describe` says, with weights that are still to be loaded."""
+    transformers = _transformers()
+    content = dict(config)
+    found = transformers.AutoConfig.for_model(content.pop("model_type"), **content)
+    with _quiet():
+        model = transformers.AutoModel.from_config(found, **_pooler_option(found, pooler))
+    return Pretrained(model.float(), pooling, hidden)
+
+
+def _transformers() -> Any:
+    try:
+        import transformers
+    except ImportError as error:
+        raise RotaError(
+            "Pretrained encoders need the package transformers. Install it: pip install 'rota[text]'."
+        ) from error
+    return transformers
+
+
+def _usual_pooling(place: str) -> Pooling:
+    """As a sentence encoder says in its own files; else the first token."""
+    file = Path(place) / "1_Pooling" / "config.json"
+    if file.is_file() and json.loads(file.read_text()).get("pooling_mode_mean_tokens"):
+        return "mean"
+    return "first"
+
+
+def _set_dropout(config: Any, dropout: float | None) -> None:
+    if dropout is not None:
+        for name in vars(config):
+            if name in DROPOUTS or (name.endswith("dropout") and name != "classifier_dropout"):
+                setattr(config, name, dropout)
+
+
+def _pooler_option(config: Any, wanted: bool) -> dict[str, Any]:
+    """Leave the pooler out where nobody looks at it: it would be trained by nothing."""
+    cls = _transformers().MODEL_MAPPING[type(config)]
+    has = "add_pooling_layer" in inspect.signature(cls.__init__).parameters
+    return {"add_pooling_layer": wanted} if has else {}
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars and no reports about weights that are left out on purpose."""
+    from transformers.utils import logging
+
+    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if bars:
+            logging.enable_progress_bar()

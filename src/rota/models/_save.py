@@ -1,0 +1,76 @@
+"""Models as JSON and safetensors: written by one program, read by another, never executing code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+from torch import Tensor
+
+from rota.errors import RotaError
+from rota.models._bilstm import PairBiLSTM
+from rota.models._conv import SmallConv
+from rota.models._features import Encoder, HeadStyle
+from rota.models._lenet import LeNet
+from rota.models._multitask import MultiTaskModel
+from rota.models._pretrained import rebuilt
+from rota.models._text import TinyText
+from rota.models._vectors import Embeddings, FrozenLayers
+from rota.tasks import kind_from
+
+DESCRIPTION, WEIGHTS = "model.json", "model.safetensors"
+
+
+def build_model(description: dict[str, Any]) -> MultiTaskModel:
+    """The model that `MultiTaskModel.describe` described, with weights that are still to be loaded."""
+    kinds = {name: kind_from(kind) for name, kind in description["kinds"].items()}
+    return MultiTaskModel(_build_encoder(description["encoder"]), kinds, HeadStyle(**description["style"]))
+
+
+def save_model(model: MultiTaskModel, folder: Path | str) -> None:
+    """Write `model.json` and `model.safetensors`."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / DESCRIPTION).write_text(json.dumps(model.describe(), indent=1) + "\n")
+    # Cloned: safetensors refuses tensors that share memory, such as tied weights.
+    tensors = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in model.state_dict().items()}
+    safetensors.torch.save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+
+
+def load_model(folder: Path | str) -> MultiTaskModel:
+    """The model that `save_model` wrote, ready to answer."""
+    folder = Path(folder)
+    try:
+        description = json.loads((folder / DESCRIPTION).read_text())
+        weights: dict[str, Tensor] = safetensors.torch.load_file(folder / WEIGHTS)
+    except (OSError, ValueError, safetensors.SafetensorError) as error:
+        raise RotaError(f"Expected {DESCRIPTION} and {WEIGHTS} in {folder}. Found: {error}.") from error
+    model = build_model(description)
+    model.load_state_dict(weights)
+    return model.eval()
+
+
+def _build_encoder(description: dict[str, Any]) -> Encoder:
+    content = dict(description)
+    match content.pop("type"):
+        case "Pretrained":
+            return rebuilt(**content)
+        case "PairBiLSTM":
+            vectors = dict(content.pop("vectors"))
+            name = vectors.pop("type")
+            source = Embeddings(**vectors) if name == "Embeddings" else FrozenLayers(_frozen(**vectors))
+            return PairBiLSTM(source, **content)
+        case "LeNet":
+            return LeNet(**content)
+        case "SmallConv":
+            return SmallConv(**content)
+        case "TinyText":
+            return TinyText(**content)
+        case other:
+            raise RotaError(f"Expected an encoder of this library. Found {other!r}.")
+
+
+def _frozen(config: dict[str, Any], pooler: bool) -> Any:
+    return rebuilt(config, "first", pooler, None).transformer

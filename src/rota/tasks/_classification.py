@@ -1,0 +1,171 @@
+"""One of several classes: for a row, for two places in it, among several choices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rota.errors import RotaError, unknown_name
+from rota.tasks._kind import Facts, Kind
+from rota.tasks._metrics import METRICS
+
+if TYPE_CHECKING:
+    from rota.tasks._rows import Rows
+
+
+@dataclass(frozen=True, repr=False)
+class Classification(Kind):
+    """One of `classes` classes per row. Loss: cross-entropy.
+
+    Args:
+        classes: How many.
+        measured: Names of the metrics; the score is their mean.
+        names: Of the classes, for answers; by default their numbers.
+        parts: Where given, rows belong to parts (`rows.side["part"]`), which are measured one by one, such as the
+            matched and mismatched rows of MNLI.
+    """
+
+    classes: int
+    measured: tuple[str, ...] = ("accuracy",)
+    names: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.measured:
+            if name not in METRICS:
+                raise unknown_name("metric of classification", name, METRICS)
+        if self.names and len(self.names) != self.classes:
+            raise RotaError(f"Expected {self.classes} names of classes. Found {len(self.names)}.")
+
+    @property
+    def width(self) -> int:
+        return self.classes
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        return tuple(f"{name}_{part}" for part in self.parts for name in self.measured) or self.measured
+
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        return F.cross_entropy(outputs, labels, reduction="none")
+
+    def uncertainty(self, outputs_KN: Tensor, labels: Tensor) -> Tensor:
+        """Entropy of the mean prediction over that of a guess."""
+        return entropy_share(outputs_KN)
+
+    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
+        return {"predicted": outputs.argmax(-1), "label": labels, "probabilities": outputs.softmax(-1)}
+
+    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
+        if not self.parts or rows is None:
+            return _measure(self.measured, facts["predicted"], facts["label"])
+        part = torch.as_tensor(rows.side["part"])
+        found = {}
+        for k, name in enumerate(self.parts):
+            if (part == k).any():
+                own = _measure(self.measured, facts["predicted"][part == k], facts["label"][part == k])
+                found.update({f"{metric}_{name}": value for metric, value in own.items()})
+        return found or _measure(self.measured, facts["predicted"], facts["label"])
+
+    def answers(self, facts: Facts, rows: Rows) -> list[dict[str, Any]]:
+        names = self.names or tuple(str(k) for k in range(facts["probabilities"].shape[-1]))
+        return [
+            {"label": names[k], "probabilities": dict(zip(names, map(_short, p), strict=True))}
+            for k, p in zip(facts["predicted"].tolist(), facts["probabilities"].tolist(), strict=True)
+        ]
+
+    def check(self, task: str, labels: Tensor) -> None:
+        found = labels.unique().tolist()
+        if len(found) < 2:
+            raise RotaError(
+                f"Task '{task}' expects training rows of two classes or more. Found only class {found[0]} in "
+                f"{len(labels)} rows. Give it more rows or leave it out."
+            )
+        refuse_outside(task, labels, self.classes)
+
+    def __repr__(self) -> str:
+        return f"classification ({self.classes} classes)"
+
+
+@dataclass(frozen=True, repr=False)
+class SpanClassification(Classification):
+    """One of `classes` classes per row, about `spans` places in its text: does a word mean the same in both
+    sentences (WiC), does a pronoun mean this person (WSC)?"""
+
+    sees: ClassVar = "spans"
+    spans: int = 2
+
+    def __repr__(self) -> str:
+        return f"classification ({self.classes} classes) of {self.spans} spans"
+
+
+@dataclass(frozen=True, repr=False)
+class MultipleChoice(Kind):
+    """Which of several choices is right? Each choice is a text of its own. Score: accuracy."""
+
+    sees: ClassVar = "choices"
+    choices: int
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        return ("accuracy",)
+
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        return F.cross_entropy(outputs, labels, reduction="none")
+
+    def uncertainty(self, outputs_KN: Tensor, labels: Tensor) -> Tensor:
+        """Entropy of the mean prediction over that of a guess."""
+        return entropy_share(outputs_KN)
+
+    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
+        return {"predicted": outputs.argmax(-1), "label": labels, "probabilities": outputs.softmax(-1)}
+
+    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
+        return _measure(("accuracy",), facts["predicted"], facts["label"])
+
+    def answers(self, facts: Facts, rows: Rows) -> list[dict[str, Any]]:
+        return [
+            {"choice": k, "probabilities": [_short(number) for number in p]}
+            for k, p in zip(facts["predicted"].tolist(), facts["probabilities"].tolist(), strict=True)
+        ]
+
+    def check(self, task: str, labels: Tensor) -> None:
+        if len(labels.unique()) < 2:
+            raise RotaError(
+                f"Task '{task}' expects rows whose right choice differs. Found choice {labels[0].item()} in all "
+                f"{len(labels)} rows. Shuffle the choices."
+            )
+        refuse_outside(task, labels, self.choices)
+
+    def __repr__(self) -> str:
+        return f"multiple choice ({self.choices} choices)"
+
+
+def refuse_outside(task: str, labels: Tensor, classes: int) -> None:
+    """Refuse labels that stand for no class."""
+    outside = [label for label in labels.unique().tolist() if not 0 <= label < classes]
+    if outside:
+        raise RotaError(f"Task '{task}' expects labels from 0 to {classes - 1}. Found {outside[:5]}.")
+
+
+def entropy_share(logits_KNC: Tensor) -> Tensor:
+    """Entropy of the mean prediction over K passes, over the entropy log C of a guess."""
+    p = logits_KNC.softmax(-1).mean(0)
+    entropy = -torch.special.xlogy(p, p).sum(-1)
+    return entropy / math.log(max(logits_KNC.shape[-1], 2))
+
+
+def _measure(names: tuple[str, ...], predicted: Tensor, label: Tensor) -> dict[str, float]:
+    return {name: METRICS[name](predicted, label) for name in names}
+
+
+def _short(probability: float) -> float:
+    return round(probability, 6)

@@ -1,0 +1,99 @@
+"""Rows that belong together: several answers to one question, several entities for one gap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from rota.tasks._classification import Classification
+from rota.tasks._kind import Facts
+from rota.tasks._metrics import f1
+
+if TYPE_CHECKING:
+    from rota.tasks._rows import Rows
+
+
+@dataclass(frozen=True, repr=False)
+class GroupedAnswers(Classification):
+    """Each row is one possible answer to a question, right (1) or wrong (0); several may be right (MultiRC).
+
+    Scores: `exact_match`, the share of questions all of whose answers are judged right, and `f1` over all answers.
+    `rows.side["group"]` numbers the questions.
+    """
+
+    classes: int = 2
+    measured: tuple[str, ...] = ()
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        return ("exact_match", "f1")
+
+    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
+        assert rows is not None, "the questions of the answers are the rows' groups"
+        wrong = (facts["predicted"] != facts["label"]).long()
+        return {
+            "exact_match": (_per_group(wrong, rows, "sum") == 0).double().mean().item(),
+            "f1": f1(facts["predicted"], facts["label"]),
+        }
+
+    def __repr__(self) -> str:
+        return "grouped answers"
+
+
+@dataclass(frozen=True, repr=False)
+class Cloze(Classification):
+    """Each row is a gap filled with one candidate, right (1) or wrong (0); the most likely one is the answer (ReCoRD).
+
+    Scores: exact match and F1 of words of the chosen candidates. `rows.side["group"]` numbers the gaps;
+    `rows.side["exact"]` and `rows.side["f1"]` say what choosing each candidate would score.
+    """
+
+    classes: int = 2
+    measured: tuple[str, ...] = ()
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        return ("exact_match", "f1")
+
+    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
+        # Candidates compete by how far right is above wrong: probabilities close to one are all the same.
+        return {**super().facts(outputs, labels), "margin": outputs[:, 1] - outputs[:, 0]}
+
+    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
+        assert rows is not None, "the gaps of the candidates are the rows' groups"
+        chosen = _first_best(facts["margin"], rows)
+        return {
+            "exact_match": torch.as_tensor(rows.side["exact"])[chosen].double().mean().item(),
+            "f1": torch.as_tensor(rows.side["f1"])[chosen].double().mean().item(),
+        }
+
+    def answers(self, facts: Facts, rows: Rows) -> list[dict[str, Any]]:
+        chosen = set(_first_best(facts["margin"], rows).tolist())
+        likely = facts["probabilities"][:, 1].tolist()
+        return [{"chosen": row in chosen, "probability": round(p, 6)} for row, p in enumerate(likely)]
+
+    def __repr__(self) -> str:
+        return "cloze"
+
+
+def _groups(rows: Rows) -> Tensor:
+    return torch.as_tensor(rows.side["group"]).unique(return_inverse=True)[1]
+
+
+def _per_group(values: Tensor, rows: Rows, how: str) -> Tensor:
+    groups = _groups(rows)
+    return torch.zeros(int(groups.max()) + 1, dtype=values.dtype).scatter_reduce(0, groups, values, how)
+
+
+def _first_best(values: Tensor, rows: Rows) -> Tensor:
+    """In each group the first row with the largest value; what is not a number is the smallest."""
+    groups = _groups(rows)
+    values = values.nan_to_num(nan=-torch.inf)
+    worst = torch.full((int(groups.max()) + 1,), -torch.inf, dtype=values.dtype)
+    best = worst.scatter_reduce(0, groups, values, "amax")
+    winners = (values == best[groups]).nonzero().squeeze(1)
+    last = torch.full_like(best, len(values), dtype=torch.long)
+    return last.scatter_reduce(0, groups[winners], winners, "amin")

@@ -1,0 +1,81 @@
+"""What is true of a kind of task whatever the model: its head's shape, its loss, its metrics, its score."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from rota.tasks._rows import Rows
+
+Facts = dict[str, Tensor]
+"""What metrics and answers need to know of each row, as tensors with one entry per row: batches can be joined.
+Tensors of different widths are padded with `IGNORED`."""
+
+IGNORED = -100
+"""The label of a position that has none."""
+
+
+class Kind(ABC):
+    """A kind of task.
+
+    A head of `width` numbers looks at the whole row (`sees = "row"`), at each of its choices, at each of its
+    tokens, or at the row and `spans` places in it; `losses` and `facts` turn what the head says into a loss per
+    row and the facts for metrics and answers. Kinds are frozen dataclasses of plain values: `describe` writes them
+    as JSON, `kind_from` reads them back.
+    """
+
+    sees: ClassVar[Literal["row", "choices", "tokens", "spans"]] = "row"
+    spans: int = 0
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Numbers that the head says of each thing it sees."""
+
+    @property
+    @abstractmethod
+    def metric_names(self) -> tuple[str, ...]:
+        """What `metrics` is about."""
+
+    @abstractmethod
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """The loss of each row."""
+
+    def nll(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """-log p(label) of each row, per decision, up to a constant; the loss unless the kind says otherwise."""
+        return self.losses(outputs, labels)
+
+    @abstractmethod
+    def uncertainty(self, outputs_KN: Tensor, labels: Tensor) -> Tensor:
+        """How unsure K passes of the model are about each of N rows: 0 sure, 1 clueless, whatever the number of
+        classes; the mean over a row's decisions. Labels only tell where there are decisions, never what is right.
+        """
+
+    @abstractmethod
+    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
+        """What `metrics` and `answers` need of these rows."""
+
+    @abstractmethod
+    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
+        """The metrics over all rows of a split, each in [0, 1] or [-1, 1]."""
+
+    @abstractmethod
+    def answers(self, facts: Facts, rows: Rows) -> list[dict[str, Any]]:
+        """What the model says, as plain JSON, one object for each example."""
+
+    def score(self, metrics: dict[str, float]) -> float:
+        """The one number that counts: the mean of the task's metrics."""
+        return sum(metrics.values()) / len(metrics)
+
+    def check(self, task: str, labels: Tensor) -> None:  # noqa: B027 - optional on purpose
+        """Refuse training labels from which nothing can be learned."""
+
+    def describe(self) -> dict[str, Any]:
+        """The kind as plain JSON."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        return {"type": type(self).__name__, **plain}

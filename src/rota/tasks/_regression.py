@@ -1,0 +1,72 @@
+"""A number per row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from rota.errors import RotaError
+from rota.tasks._kind import Facts, Kind
+from rota.tasks._metrics import correlation, ranks
+
+if TYPE_CHECKING:
+    from rota.tasks._rows import Rows
+
+
+@dataclass(frozen=True, repr=False)
+class Regression(Kind):
+    """A number per row. Loss: squared error. Score: mean of Pearson's and Spearman's correlation.
+
+    Args:
+        scale: Standard deviation of the targets, so that likelihood and uncertainty do not depend on their unit.
+    """
+
+    scale: float = 1.0
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        return ("pearson", "spearman")
+
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        return (outputs.squeeze(-1) - labels) ** 2
+
+    def nll(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Half the squared error in units of `scale`: a Gaussian of that width, its constant left out."""
+        return self.losses(outputs, labels) / (2 * self.scale**2)
+
+    def uncertainty(self, outputs_KN: Tensor, labels: Tensor) -> Tensor:
+        """v / (1 + v), v the variance of the K means in units of `scale`². One pass says nothing: 0."""
+        v = outputs_KN.squeeze(-1).var(0, correction=0) / self.scale**2
+        return v / (1 + v)
+
+    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
+        return {"predicted": outputs.squeeze(-1).float(), "label": labels.float()}
+
+    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
+        predicted, label = facts["predicted"].double(), facts["label"].double()
+        if not torch.isfinite(predicted).all():
+            return {"pearson": 0.0, "spearman": 0.0}
+        return {"pearson": correlation(predicted, label), "spearman": correlation(ranks(predicted), ranks(label))}
+
+    def answers(self, facts: Facts, rows: Rows) -> list[dict[str, Any]]:
+        return [{"value": round(value, 6) if math.isfinite(value) else None} for value in facts["predicted"].tolist()]
+
+    def check(self, task: str, labels: Tensor) -> None:
+        if not torch.isfinite(labels).all():
+            raise RotaError(f"Task '{task}' expects targets that are numbers. Found some that are not.")
+        if len(labels.unique()) < 2:
+            raise RotaError(
+                f"Task '{task}' expects training rows with different targets. Found only {labels[0].item():g} in "
+                f"{len(labels)} rows. Give it more rows or leave it out."
+            )
+
+    def __repr__(self) -> str:
+        return "regression"

@@ -1,0 +1,121 @@
+"""What one task may have for itself: a batch size, a loss weight, an end, no training rows at all."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from run_tools import assert_same_run
+from test_fit import NAMES, QUICK, crash_at, make_model, make_tasks, train
+
+from rota.errors import RotaError
+from rota.policies import Cycle, Exp3S, WithEnds, uniform
+from rota.runlog import Run
+from rota.signals import prediction_gain
+from rota.tasks import adjust_tasks, check_tasks
+from rota.training import evaluate, evaluation_tasks, fit
+
+
+def changed(**changes):
+    return adjust_tasks(make_tasks(), changes)
+
+
+def steps(folder):
+    return Run(folder).lines("step")
+
+
+def test_a_task_has_its_own_batch_size(tmp_path):
+    train(tmp_path / "r", tasks=changed(b={"batch_size": 3}))
+    sizes = {(line["task"], line["n"]) for line in steps(tmp_path / "r")}
+    assert {("a", 8), ("b", 3), ("aux", 8)} <= sizes
+
+
+def test_a_loss_weight_scales_the_gradient_and_leaves_the_logged_loss(tmp_path):
+    settings = QUICK.model_copy(update={"steps": 1, "optimizer": "sgd", "momentum": 0.0, "clip": None, "warmup": 0.0})
+    moved, losses = [], []
+    for weight in (1.0, 3.0):
+        tasks = changed(a={"loss_weight": weight})
+        model = make_model(tasks, dropout=0.0)
+        before = model.heads["a"].linear.weight.detach().clone()
+        policy = Cycle({"a": 1, "b": 0, "aux": 0})
+        settings = settings.model_copy(update={"weight_decay": 0.0})
+        fit(model, tasks, policy, tmp_path / str(weight), settings, progress=False)
+        moved.append(model.heads["a"].linear.weight.detach() - before)
+        losses.append(steps(tmp_path / str(weight))[0]["loss"])
+    assert losses[0] == losses[1]
+    torch.testing.assert_close(moved[1], 3 * moved[0])
+
+
+def test_a_task_stops_after_its_turns_and_the_probabilities_say_so(tmp_path):
+    train(tmp_path / "r", WithEnds(uniform(NAMES), {"b": 5}))
+    lines = steps(tmp_path / "r")
+    turns = [k for k, line in enumerate(lines) if line["task"] == "b"]
+    assert len(turns) == 5
+    assert {line["probability"] for line in lines[turns[-1] + 1 :]} == {0.5}
+    assert {line["probability"] for line in lines[: turns[-1]]} == {1 / 3}
+
+
+def test_a_task_that_stops_survives_a_crash(tmp_path):
+    def policy():
+        return WithEnds(Exp3S(NAMES, eta=0.1), {"b": 5, "a": 9})
+
+    train(tmp_path / "one", policy(), signal=prediction_gain)
+    crash_at(31, tmp_path / "two", policy(), signal=prediction_gain)
+    train(tmp_path / "two", policy(), resume=True, signal=prediction_gain)
+    assert_same_run(tmp_path / "one", tmp_path / "two")
+
+
+def test_the_last_task_with_a_share_may_stop():
+    policy, rng = WithEnds(uniform(["a", "b", "c"]), {"a": 1, "b": 1}), np.random.default_rng(0)
+    assert [policy.choose(step, rng).task for step in range(40)].count("c") == 38
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: WithEnds(uniform(["a"]), {"a": 3}), "at least one task that does not stop"),
+        (lambda: WithEnds(uniform(["a", "b"]), {"c": 3}), "Unknown task 'c'"),
+        (lambda: WithEnds(uniform(["a", "b"]), {"a": 0}), "one turn or more before task 'a' stops. Found 0"),
+        (lambda: WithEnds(Cycle({"a": 1, "b": 1}), {"a": 3}), "may be mixed. Found Cycle"),
+        (lambda: changed(c={"batch_size": 1}), "Unknown task 'c'"),
+    ],
+)
+def test_ends_that_make_no_sense_are_refused(make, sentence):
+    with pytest.raises(RotaError, match=sentence):
+        make()
+
+
+def without_training(tasks, name):
+    return [
+        dataclasses.replace(task, splits={"dev": task.splits["dev"]}) if task.name == name else task for task in tasks
+    ]
+
+
+def test_a_task_without_training_rows_is_only_evaluated(tmp_path):
+    tasks = without_training(make_tasks(), "b")
+    train(tmp_path / "r", uniform(["a", "aux"]), tasks=tasks)
+    run = Run(tmp_path / "r")
+    assert set(run.summary["updates"]) == {"a", "aux"}
+    evaluation = run.lines("eval")[-1]
+    assert set(evaluation["tasks"]) == {"a", "b", "aux"}
+    assert evaluation["average"] == evaluation["tasks"]["a"]["score"]
+    assert run.info["tasks"]["b"]["rows"] == {"dev": 20}
+
+
+def test_tasks_none_of_which_can_be_trained_are_refused():
+    with pytest.raises(RotaError, match=r"at least one task with training rows\. Found none in a"):
+        check_tasks(without_training(make_tasks(), "a")[:1])
+
+
+def test_an_evaluation_of_some_rows_takes_the_same_ones_each_time():
+    tasks = make_tasks()
+    some = evaluation_tasks(tasks, 7)
+    assert [task.size("dev") for task in some] == [7, 7, 7]
+    assert [task.size("train") for task in some] == [50, 30, 21]
+    batches = [evaluation_tasks(tasks, 7)[0].splits["dev"].batch(np.arange(7)) for _ in range(2)]
+    assert batches[0].inputs["image"].equal(batches[1].inputs["image"])
+    assert evaluation_tasks(tasks, None) is tasks
+    model = make_model(tasks)
+    assert evaluate(model, some)["tasks"]["a"]["n"] == 7
