@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 import yaml
+from pydantic.fields import FieldInfo
 
 from rota.errors import RotaError, unknown_name
 from rota.methods import METHODS, Plan
@@ -35,11 +36,11 @@ def with_plan_flags(verb: Verb) -> Verb:
             default=typer.Option(
                 None,
                 f"--{name.removesuffix('s') if name == 'options' else name}".replace("_", "-"),
-                help=f"{field.description} [dim]({_shown(field.default)})[/dim]",
+                help=f"{field.description}{_shown(field)}",
                 metavar=_metavar(field.annotation),
                 rich_help_panel="The run",
             ),
-            annotation=list[str] | None if name == "options" else str | None,
+            annotation={"options": list[str] | None}.get(name, bool | None if field.annotation is bool else str | None),
         )
         for name, field in flags.items()
     ]
@@ -85,7 +86,9 @@ def chosen_methods(text: str) -> list[str]:
     return names
 
 
-def _parse(name: str, value: str | list[str]) -> Any:
+def _parse(name: str, value: str | list[str] | bool) -> Any:
+    if isinstance(value, bool):
+        return value
     if name == "options":
         return {key: parsed(text, f"--option {key}") for key, _, text in (item.partition("=") for item in value)}
     assert isinstance(value, str)
@@ -109,7 +112,9 @@ def _per_task(text: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _metavar(annotation: Any) -> str:
+def _metavar(annotation: Any) -> str | None:
+    if annotation is bool:
+        return None
     origin = typing.get_origin(annotation)
     if origin is typing.Literal:
         return "|".join(map(str, typing.get_args(annotation)))
@@ -122,7 +127,9 @@ def _metavar(annotation: Any) -> str:
     return {int: "N", float: "X"}.get(annotation, "NAME")
 
 
-def _shown(default: Any) -> str:
-    if isinstance(default, tuple):
-        return ",".join(default)
-    return "none" if default is None or default == {} else str(default)
+def _shown(field: FieldInfo) -> str:
+    """The default, unless the description says it."""
+    default = field.default
+    if "default" in (field.description or "") or default in (None, {}) or default is False:
+        return ""
+    return f" [dim]({','.join(default) if isinstance(default, tuple) else default})[/dim]"

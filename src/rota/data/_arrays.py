@@ -47,12 +47,16 @@ class ArrayWriter:
         """Where pieces of these lengths will end in a flat array, when they are added to it next."""
         return self._lengths.get(flat, 0) + np.cumsum(lengths)
 
+    def close(self) -> None:
+        """Close the files; `finish` does it, too."""
+        for file in self._files.values():
+            file.close()
+
     def finish(self, remembered: Mapping[str, Any]) -> tuple[Arrays, dict[str, Any]]:
         """The arrays, and what is to be remembered with them."""
         if self._folder is None:
             return {name: np.concatenate(pieces) for name, pieces in self._pieces.items()}, dict(remembered)
-        for file in self._files.values():
-            file.close()
+        self.close()
         shapes = {
             name: {"dtype": dtype, "shape": [self._lengths[name], *rest]} for name, (dtype, rest) in self._kinds.items()
         }

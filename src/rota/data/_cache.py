@@ -54,12 +54,13 @@ def kept(cache: Path, name: str, key: Any, make: Make) -> tuple[Arrays, dict[str
 def _make(folder: Path, make: Make) -> None:
     temporary = folder.with_name(f"tmp-{folder.name}-{uuid.uuid4().hex[:8]}")
     temporary.mkdir()
+    writer = ArrayWriter(temporary)
     try:
-        writer = ArrayWriter(temporary)
         writer.finish(make(writer))
         shutil.rmtree(folder, ignore_errors=True)  # half of an older attempt
         temporary.rename(folder)
     finally:
+        writer.close()
         shutil.rmtree(temporary, ignore_errors=True)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from rota.data._arrays import ArrayWriter
+from rota.data._examples import AnyExample, Example, Question, Sentence
 from rota.data._files import Tally
-from rota.data._forms import AnyExample, Example, Question, Sentence
 from rota.data._tokenizer import Tokenizer
 from rota.tasks import IGNORED, entities
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rota.data._examples import Form
 from rota.data._files import read_tsv
-from rota.data._forms import Classified, Form, Labels, Scored
+from rota.data._forms import Classified, Scored
 from rota.data._hub import Hub
+from rota.data._labels import Labels
 from rota.data._named import Files, NamedTask
 
 ENTAILMENT = Labels(("entailment", "not_entailment"))

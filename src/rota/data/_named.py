@@ -14,8 +14,9 @@ import numpy as np
 from rota.data._arrays import ArrayWriter
 from rota.data._cache import content_of, default_cache, kept
 from rota.data._encoding import encode
+from rota.data._examples import AnyExample, Form
 from rota.data._files import Read, Record, Tally
-from rota.data._forms import AnyExample, Form, with_scale
+from rota.data._forms import with_scale
 from rota.data._hub import Hub
 from rota.data._textrows import TextRows
 from rota.data._tokenizer import Tokenizer
@@ -159,7 +160,7 @@ def load_text_task(name: str, form: Form, splits: Mapping[str, Any], reading: Re
             "longest": reading.room,
             "keep": split != "train",
         }
-        make = Encoder(form, source, reading, keep=split != "train")
+        make = MakeArrays(form, source, reading, keep=split != "train")
         arrays, counts = kept(reading.cache or default_cache(), f"{name}-{split}", key, make)
         rows[split] = TextRows(arrays, reading.tokenizer.padding)
         if counts:
@@ -171,7 +172,7 @@ def load_text_task(name: str, form: Form, splits: Mapping[str, Any], reading: Re
 
 
 @dataclass(frozen=True)
-class Encoder:
+class MakeArrays:
     """Makes the arrays of one split."""
 
     form: Form

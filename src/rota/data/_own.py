@@ -13,8 +13,11 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rota.data._cache import content_of, default_cache, kept
+from rota.data._examples import Form
 from rota.data._files import Read, Record, Tally, needed, reader_for
-from rota.data._forms import Answered, Choices, Classified, Form, Labels, Scored, Tagged, label_name
+from rota.data._forms import Choices, Classified, Scored
+from rota.data._forms_inside import Answered, Tagged
+from rota.data._labels import Labels, label_name
 from rota.data._layouts import read_conll, read_squad, renamed
 from rota.data._named import Reading, Split, load_text_task
 from rota.errors import RotaError, describe_mistakes
@@ -106,7 +109,8 @@ def own_task(fields: Mapping[str, Any], source: str, folder: Path) -> OwnTask:
 def load_own(own: OwnTask, reading: Reading) -> Task:
     """The task, tokenised."""
     splits = _splits(own)
-    form = _form(own, _scan(own, splits.get("train") or next(iter(splits.values())), reading))
+    source = splits.get("train") or next(iter(splits.values()))
+    form = _form(own, _scan(own, source.whole if isinstance(source, Cut) else source, reading))
     task = load_text_task(own.name, form, splits, reading)
     spec = {**own.model_dump(mode="json"), "labels": list(getattr(task.kind, "names", ())) or None}
     return Task(
@@ -169,7 +173,7 @@ class Folder:
         datasets = needed("datasets", "Folders of the library datasets", "rota[hub]")
         try:
             found = datasets.load_from_disk(str(self.path))
-        except (OSError, ValueError) as error:
+        except Exception as error:  # a damaged one fails in many ways
             said = " ".join(str(error).split())[:200]
             raise RotaError(f"{self.path}: expected a folder that `datasets` saved. Found: {said}") from error
         if isinstance(found, dict) and self.split not in found:

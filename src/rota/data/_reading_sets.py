@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from rota.data._files import read_jsonl, read_tsv
-from rota.data._forms import Answered, Classified, Labels, Tagged
+from rota.data._forms import Classified
+from rota.data._forms_inside import Answered, Tagged
 from rota.data._glue import THREE_WAY
 from rota.data._hub import Hub
+from rota.data._labels import Labels
 from rota.data._layouts import mrqa_from_hub, read_conll, read_mrqa, read_squad, renamed
 from rota.data._named import Files, NamedTask
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rota.data._examples import Form
 from rota.data._files import Read, read_jsonl
-from rota.data._forms import Choices, Classified, Form, Grouped, Labels, TwoPlaces
+from rota.data._forms import Choices, Classified, Grouped, TwoPlaces
 from rota.data._glue import ENTAILMENT
 from rota.data._hub import Hub
+from rota.data._labels import Labels
 from rota.data._layouts import (
     multirc_from_hub,
     read_multirc,

@@ -8,8 +8,8 @@ from typing import Any
 
 from rota.data._arrays import ArrayWriter
 from rota.data._encoding import encode
+from rota.data._examples import AnyExample, Example, Form
 from rota.data._files import FORMATS, Read, Tally, reader_for
-from rota.data._forms import AnyExample, Example, Form
 from rota.data._load import named_task
 from rota.data._named import Reading, examples_of
 from rota.data._own import own_form

@@ -25,7 +25,9 @@ class TaskChanges(BaseModel):
 class Plan(Settings):
     """Settings of the training, and what to train. A YAML file and the flags of `rota train` have these fields."""
 
-    tasks: tuple[str, ...] = Field(("digits",), min_length=1, description="tasks or suites (see `rota tasks`)")
+    tasks: tuple[str, ...] = Field(
+        ("digits",), min_length=1, description="tasks, suites (see `rota tasks`), YAML files"
+    )
     method: str = Field("uniform", description="what decides whose turn it is (see `rota methods`)")
     options: dict[str, Any] = Field({}, description="options of the method")
     model: str = Field(
