@@ -37,7 +37,8 @@ def contents(train=60, test=20):
 def write(folder, files, packed=True):
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        (folder / (name + ".gz" if packed else name)).write_bytes(gzip.compress(content, mtime=0) if packed else content)
+        path = folder / (name + ".gz" if packed else name)
+        path.write_bytes(gzip.compress(content) if packed else content)
     return folder
 
 
