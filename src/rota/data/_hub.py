@@ -33,7 +33,7 @@ class Hub:
 
     def splits(self, task: str, data: Path | None) -> dict[str, HubSplit]:
         """The splits of the hub; a sentence if they cannot be had."""
-        looked = f"in {data}" if data is not None else "in no folder (give one with --data DIR)"
+        looked = f"in {data}" if data is not None else "in a folder (none is named: --data DIR)"
         datasets = needed("datasets", f"Task '{task}' was not found {looked}; data sets from the hub", "rota[hub]")
         try:
             found = datasets.load_dataset(self.path, self.config)
