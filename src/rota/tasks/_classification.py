@@ -18,8 +18,22 @@ if TYPE_CHECKING:
     from rota.tasks._rows import Rows
 
 
+class OneOfSeveral(Kind):
+    """What classes and choices have in common: one number for each of them, of which the largest is the answer."""
+
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        return F.cross_entropy(outputs, labels, reduction="none")
+
+    def uncertainty(self, outputs_KN: Tensor, labels: Tensor) -> Tensor:
+        """Entropy of the mean prediction over that of a guess."""
+        return entropy_share(outputs_KN)
+
+    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
+        return {"predicted": outputs.argmax(-1), "label": labels, "probabilities": outputs.softmax(-1)}
+
+
 @dataclass(frozen=True, repr=False)
-class Classification(Kind):
+class Classification(OneOfSeveral):
     """One of `classes` classes per row. Loss: cross-entropy.
 
     Args:
@@ -49,16 +63,6 @@ class Classification(Kind):
     @property
     def metric_names(self) -> tuple[str, ...]:
         return tuple(f"{name}_{part}" for part in self.parts for name in self.measured) or self.measured
-
-    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        return F.cross_entropy(outputs, labels, reduction="none")
-
-    def uncertainty(self, outputs_KN: Tensor, labels: Tensor) -> Tensor:
-        """Entropy of the mean prediction over that of a guess."""
-        return entropy_share(outputs_KN)
-
-    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
-        return {"predicted": outputs.argmax(-1), "label": labels, "probabilities": outputs.softmax(-1)}
 
     def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
         if not self.parts or rows is None:
@@ -104,7 +108,7 @@ class SpanClassification(Classification):
 
 
 @dataclass(frozen=True, repr=False)
-class MultipleChoice(Kind):
+class MultipleChoice(OneOfSeveral):
     """Which of several choices is right? Each choice is a text of its own. Score: accuracy."""
 
     sees: ClassVar = "choices"
@@ -117,16 +121,6 @@ class MultipleChoice(Kind):
     @property
     def metric_names(self) -> tuple[str, ...]:
         return ("accuracy",)
-
-    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        return F.cross_entropy(outputs, labels, reduction="none")
-
-    def uncertainty(self, outputs_KN: Tensor, labels: Tensor) -> Tensor:
-        """Entropy of the mean prediction over that of a guess."""
-        return entropy_share(outputs_KN)
-
-    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
-        return {"predicted": outputs.argmax(-1), "label": labels, "probabilities": outputs.softmax(-1)}
 
     def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
         return _measure(("accuracy",), facts["predicted"], facts["label"])
