@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from text_tools import halves, reading_in, refused, tsv, whole_batch, write
+from text_tools import assert_refuses, halves, reading_in, tsv, whole_batch, write
 
 from rota.data import Reading, load_tasks
 from rota.data._arrays import ArrayWriter, open_arrays
@@ -255,5 +255,5 @@ def test_content_depends_on_every_file_and_their_order(tmp_path):
     write(tmp_path, {"a": "1", "b": "2"})
     one, two = tmp_path / "a", tmp_path / "b"
     assert len({content_of(paths) for paths in ([one], [two], [one, two], [two, one])}) == 4
-    with refused("Expected a file that can be read at ", tmp_path / "c", "No such file"):
+    with assert_refuses("Expected a file that can be read at ", tmp_path / "c", "No such file"):
         content_of([tmp_path / "c"])

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from text_tools import jsonl, refused, tsv, write
+from text_tools import assert_refuses, jsonl, tsv, write
 
 from rota.data._files import FORMATS, Record, Tally, json_file, read_tsv, reader_for
 
@@ -108,7 +108,7 @@ def test_columns_of_a_header_can_get_other_names(tmp_path):
 def test_more_cells_are_fine_only_where_that_is_said(tmp_path):
     content = tsv(["a", "b"], ["1", "2", "3"])
     assert fields(tmp_path, "a.tsv", content, ragged=True) == [{"a": "1", "b": "2"}]
-    with refused("a.tsv, line 2: expected 2 columns. Found 3."):
+    with assert_refuses("a.tsv, line 2: expected 2 columns. Found 3."):
         fields(tmp_path, "a.tsv", content)
 
 
@@ -117,7 +117,7 @@ def test_broken_lines_are_counted_where_they_are_known_of(tmp_path):
     found, _, counts = read(path, broken="broken lines")
     assert found == [{"a": "1", "b": "2"}]
     assert counts == {"broken lines": 2}
-    with refused("a.tsv, line 2: expected 2 columns. Found 1."):
+    with assert_refuses("a.tsv, line 2: expected 2 columns. Found 1."):
         read(path)
 
 
@@ -150,35 +150,35 @@ def test_broken_lines_are_counted_where_they_are_known_of(tmp_path):
 def test_wrong_files(tmp_path, name, content, parts):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with refused(path, *parts):
+    with assert_refuses(path, *parts):
         read(path)
 
 
 def test_gzip_that_is_none(tmp_path):
     (tmp_path / "a.jsonl.gz").write_text("{}")
-    with refused(tmp_path / "a.jsonl.gz", "expected a whole gzip file. Found a damaged one"):
+    with assert_refuses(tmp_path / "a.jsonl.gz", "expected a whole gzip file. Found a damaged one"):
         read(tmp_path / "a.jsonl.gz")
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_folders_and_missing_files(tmp_path, suffix):
     (tmp_path / f"folder{suffix}").mkdir()
-    with refused(tmp_path / f"folder{suffix}", "xpected a"):
+    with assert_refuses(tmp_path / f"folder{suffix}", "xpected a"):
         read(tmp_path / f"folder{suffix}")
-    with refused(tmp_path / f"absent{suffix}", "xpected a", "Found: "):
+    with assert_refuses(tmp_path / f"absent{suffix}", "xpected a", "Found: "):
         read(tmp_path / f"absent{suffix}")
 
 
 def test_parquet_with_a_column_twice(tmp_path):
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
-    with refused(tmp_path / "a.parquet", "expected each column once", "Found twice: 'a'"):
+    with assert_refuses(tmp_path / "a.parquet", "expected each column once", "Found twice: 'a'"):
         read(tmp_path / "a.parquet")
 
 
 def test_json_files_say_where_they_break(tmp_path):
     path = write(tmp_path, {"a.json": '{"data":\n [1, 2'}) / "a.json"
-    with refused(path, "expected JSON. Found a damaged or truncated file", "line 2"):
+    with assert_refuses(path, "expected JSON. Found a damaged or truncated file", "line 2"):
         json_file(path)
 
 
@@ -195,7 +195,7 @@ def test_json_files_say_where_they_break(tmp_path):
     ],
 )
 def test_fields_that_are_no_texts(content, part):
-    with refused(part):
+    with assert_refuses(part):
         Record(content, "here").text("text")
 
 

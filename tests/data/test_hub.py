@@ -7,7 +7,7 @@ import sys
 import datasets
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Sequence, Value
-from text_tools import halves, reading_in, refused, squeezed, tokens_between, whole_batch
+from text_tools import assert_refuses, halves, reading_in, squeezed, tokens_between, whole_batch
 
 from rota.data import SUITES, load_tasks, named_task
 from rota.data._reading_sets import WNUT_TYPES
@@ -241,7 +241,9 @@ def test_rows_that_cannot_be_right_name_their_place(reading, on_the_hub, monkeyp
     features = {"sentence1": TEXT, "sentence2": TEXT, "label": ClassLabel(names=["a", "b", "c"])}
     wrong = splits(features, *({"sentence1": A, "sentence2": B, "label": label} for label in (0, 2)))
     monkeypatch.setitem(on_the_hub, (GLUE, "rte"), wrong)
-    with refused("hub: nyu-mll/glue (rte), row 2: expected a label among entailment, not_entailment", "Found 2."):
+    with assert_refuses(
+        "hub: nyu-mll/glue (rte), row 2: expected a label among entailment, not_entailment", "Found 2."
+    ):
         load_tasks(["rte"], reading)
 
 
@@ -253,17 +255,17 @@ def test_neither_folder_nor_hub(tmp_path, tiny_bert, monkeypatch):
     monkeypatch.delenv("ROTA_DATA", raising=False)
     reading = reading_in(tmp_path, tiny_bert)
     (tmp_path / "data" / "glue" / "RTE" / "train.tsv").mkdir(parents=True)  # no file
-    with refused(
+    with assert_refuses(
         f"Expected the files of task 'rte' in {tmp_path / 'data'}, or nyu-mll/glue on the hub. Found neither",
         "(ConnectionError: Couldn't reach 'nyu-mll/glue' on the Hub)",
     ):
         load_tasks(["rte"], reading)
-    with refused("Expected the files of task 'cola' in a folder (none is named: --data DIR), or"):
+    with assert_refuses("Expected the files of task 'cola' in a folder (none is named: --data DIR), or"):
         load_tasks(["cola"], type(reading)(encoder=str(tiny_bert), cache=tmp_path / "cache"))
 
 
 def test_without_the_package_of_the_hub(tmp_path, tiny_bert, monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with refused(f"Task 'rte' was not found in {tmp_path / 'data'}", "need the package datasets", "rota[hub]"):
+    with assert_refuses(f"Task 'rte' was not found in {tmp_path / 'data'}", "need the package datasets", "rota[hub]"):
         load_tasks(["rte"], reading_in(tmp_path, tiny_bert))
     assert named_task("rte").local(None) == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from text_tools import jsonl, refused, write
+from text_tools import assert_refuses, jsonl, write
 
 from rota.data._files import Record, Tally
 from rota.data._forms import TwoPlaces
@@ -56,7 +56,7 @@ def test_conll_words_may_hold_odd_spaces(tmp_path):
 
 @pytest.mark.parametrize("line", ["word", "\tO", " \tO"])
 def test_conll_lines_without_word_or_tag(tmp_path, line):
-    with refused(tmp_path / "file", f"line 2: expected a word and its tag. Found '{line}'."):
+    with assert_refuses(tmp_path / "file", f"line 2: expected a word and its tag. Found '{line}'."):
         read(tmp_path, read_conll, f"the\tO\n{line}\n")
 
 
@@ -93,7 +93,7 @@ def test_squad_questions(tmp_path):
     ],
 )
 def test_squad_of_another_layout(tmp_path, content, parts):
-    with refused(tmp_path / "file", *parts):
+    with assert_refuses(tmp_path / "file", *parts):
         read(tmp_path, read_squad, content)
 
 
@@ -107,7 +107,7 @@ def answered(folder, content, **options):
 )
 def test_answers_that_do_not_stand_where_they_should(tmp_path, start, text, found):
     wish = f"expected the answer '{text}' at character {start} of its passage. Found '{found}'."
-    with refused(tmp_path / "file", "question 'q1'", wish):
+    with assert_refuses(tmp_path / "file", "question 'q1'", wish):
         answered(tmp_path, squad(asked(start, text)))
 
 
@@ -119,7 +119,7 @@ def test_spaces_around_an_answer_are_no_part_of_it(tmp_path):
 @pytest.mark.parametrize("answers", ["cat", ["cat"], [{"start": 4}], [{"text": "cat", "start": "4"}], [{"text": 1}]])
 def test_answers_of_another_shape(answers):
     record = Record({"question": "who?", "context": "the cat", "answers": answers}, "here")
-    with refused("here: expected a list of answers, each with text and start, in column 'answers'. Found "):
+    with assert_refuses("here: expected a list of answers, each with text and start, in column 'answers'. Found "):
         Answered().example(record, Tally())
 
 
@@ -132,7 +132,7 @@ def test_answers_as_datasets_has_them():
 
 def test_questions_without_answers_are_refused_or_counted():
     record = Record({"question": "who?", "context": "the cat", "answers": []}, "here")
-    with refused("here: expected at least one answer. Found none."):
+    with assert_refuses("here: expected at least one answer. Found none."):
         Answered().example(record, Tally())
     tally = Tally()
     assert Answered(unlabelled=True).example(record, tally) is None
@@ -163,16 +163,20 @@ def test_both_ends_of_an_mrqa_span_are_inside_it(tmp_path):
 
 @pytest.mark.parametrize("span", [(4, 11), (-1, 3), (7, 6), (99, 100), (4, None), ("4", "6")])
 def test_mrqa_spans_outside_their_text(tmp_path, span):
-    with refused(tmp_path / "file", "line 2: expected a span inside its text of 11 characters", f"Found {span[0]} to"):
+    with assert_refuses(
+        tmp_path / "file", "line 2: expected a span inside its text of 11 characters", f"Found {span[0]} to"
+    ):
         read(tmp_path, read_mrqa, mrqa(span))
 
 
 @pytest.mark.parametrize("damage", ['"char_spans"', '"detected_answers"', '"question"'])
 def test_mrqa_of_another_layout(tmp_path, damage):
     content = mrqa((4, 6)).replace(damage, '"other"')
-    with refused(tmp_path / "file", f"line 2: expected questions as in MRQA. Found one without '{damage[1:-1]}'."):
+    with assert_refuses(
+        tmp_path / "file", f"line 2: expected questions as in MRQA. Found one without '{damage[1:-1]}'."
+    ):
         read(tmp_path, read_mrqa, content)
-    with refused("line 2: expected questions as in MRQA. Found another layout"):
+    with assert_refuses("line 2: expected questions as in MRQA. Found another layout"):
         read(tmp_path, read_mrqa, mrqa((4, 5, 6)))
 
 
@@ -214,7 +218,7 @@ def test_multirc_answers_are_rows_grouped_by_question(tmp_path):
     ],
 )
 def test_nested_lines_of_another_layout(tmp_path, reader, line, part):
-    with refused(tmp_path / "file", "line 1", part):
+    with assert_refuses(tmp_path / "file", "line 1", part):
         read(tmp_path, reader, jsonl(line))
 
 
@@ -252,7 +256,7 @@ def test_each_entity_of_record_fills_the_gap_once(tmp_path):
     ],
 )
 def test_record_lines_that_make_no_gap(tmp_path, change, part):
-    with refused(tmp_path / "file", "line 1", part):
+    with assert_refuses(tmp_path / "file", "line 1", part):
         read(tmp_path, read_record, jsonl(record_line(**change)))
 
 
@@ -289,7 +293,7 @@ def test_wsc_phrases_are_found_at_their_words(tmp_path, text, index, phrase, exc
 @pytest.mark.parametrize(("index", "phrase"), [(3, "cat"), (-1, "cat"), (2, "sat down"), ("1", "cat")])
 def test_wsc_words_outside_their_text(tmp_path, index, phrase):
     target = {"span1_index": index, "span1_text": phrase, "span2_index": 0, "span2_text": "the"}
-    with refused(tmp_path / "file", f"line 1: expected '{phrase}' in a text of 3 words. Found word {index}."):
+    with assert_refuses(tmp_path / "file", f"line 1: expected '{phrase}' in a text of 3 words. Found word {index}."):
         read(tmp_path, read_wsc, jsonl({"text": "the cat sat", "target": target, "label": True}))
 
 
@@ -297,5 +301,5 @@ def test_wsc_words_outside_their_text(tmp_path, index, phrase):
 def test_places_outside_their_text(start, end):
     form = TwoPlaces(("text",), Labels(("false", "true")), ((0, "start", "end"),))
     record = Record({"text": "the cat sat", "label": True, "start": start, "end": end}, "here")
-    with refused(f"here: expected a span inside its text of 11 characters. Found {start} to {end}."):
+    with assert_refuses(f"here: expected a span inside its text of 11 characters. Found {start} to {end}."):
         form.example(record, Tally())

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import yaml
-from text_tools import halves, jsonl, reading_in, refused, tsv, whole_batch, write
+from text_tools import assert_refuses, halves, jsonl, reading_in, tsv, whole_batch, write
 
 from rota.data import load_tasks
 from rota.tasks import Answer, Classification, MultipleChoice, Regression, Tagging, check_tasks
@@ -83,11 +83,11 @@ def test_labels_can_be_given_and_are_checked(tmp_path, tiny_bert):
     task = load(tmp_path, tiny_bert, files, labels=[10, 9, 8])
     assert task.kind.names == ("10", "9", "8")
     assert task.splits["train"].labels().tolist() == [0, 1, 0]
-    with refused(tmp_path / "dev.csv", "line 3: expected a label among 9, 10 in column 'label'. Found '11'."):
+    with assert_refuses(tmp_path / "dev.csv", "line 3: expected a label among 9, 10 in column 'label'. Found '11'."):
         load(tmp_path, tiny_bert, files, dev="dev.csv")
-    with refused(tmp_path / "train.csv", "line 2: expected a label among 9, 8 in column 'label'. Found '10'."):
+    with assert_refuses(tmp_path / "train.csv", "line 2: expected a label among 9, 8 in column 'label'. Found '10'."):
         load(tmp_path, tiny_bert, files, labels=[9, 8])
-    with refused("own.yaml: expected each of the labels once. Found twice: 9."):
+    with assert_refuses("own.yaml: expected each of the labels once. Found twice: 9."):
         load(tmp_path, tiny_bert, files, labels=["9", "9.0"])
 
 
@@ -114,9 +114,9 @@ def test_pairs_columns_and_the_rest_of_a_task(tmp_path, tiny_bert):
 
 def test_regression(tmp_path, tiny_bert):
     files = {"train.csv": "text,score\na,1\nb,3.5\nc,\n"}
-    with refused(tmp_path / "train.csv", "line 4: expected a number in column 'score'. Found ''."):
+    with assert_refuses(tmp_path / "train.csv", "line 4: expected a number in column 'score'. Found ''."):
         load(tmp_path, tiny_bert, files, kind="regression", label="score")
-    with refused(tmp_path / "train.csv", "line 2: expected a column 'stars'. Found text, score."):
+    with assert_refuses(tmp_path / "train.csv", "line 2: expected a column 'stars'. Found text, score."):
         load(tmp_path, tiny_bert, files, kind="regression", label="stars")
     task = load(tmp_path, tiny_bert, files, kind="regression", label="score", without_label="leave out")
     assert task.kind == Regression(scale=1.25)
@@ -135,7 +135,7 @@ def test_choices_in_columns_or_in_a_list(tmp_path, tiny_bert, columns):
     assert task.notes["choices"] == 3
     first = halves(task.splits["train"], reading_in(tmp_path, tiny_bert).tokenizer)[0]
     assert first == [("thecat", "sat"), ("thecat", "ran"), ("thecat", "flew")]
-    with refused("line 3: expected a label among 0, 1, 2 in column 'label'. Found None."):
+    with assert_refuses("line 3: expected a label among 0, 1, 2 in column 'label'. Found None."):
         load(tmp_path, tiny_bert, files, **more)
 
 
@@ -150,13 +150,13 @@ def test_choices_in_columns_or_in_a_list(tmp_path, tiny_bert, columns):
 )
 def test_wrong_choices(tmp_path, tiny_bert, options, part):
     files = {"train.jsonl": jsonl({"text": "x", "options": options, "label": 0})}
-    with refused(tmp_path / "train.jsonl", part):
+    with assert_refuses(tmp_path / "train.jsonl", part):
         load(tmp_path, tiny_bert, files, kind="choice", train="train.jsonl", choices="options")
 
 
 def test_a_row_with_another_number_of_choices(tmp_path, tiny_bert):
     rows = [{"text": "x", "options": list("abc")[:count], "label": 0} for count in (2, 3)]
-    with refused(tmp_path / "train.jsonl", "line 2: expected 2 choices. Found 3."):
+    with assert_refuses(tmp_path / "train.jsonl", "line 2: expected 2 choices. Found 3."):
         load(tmp_path, tiny_bert, {"train.jsonl": jsonl(*rows)}, kind="choice", train="train.jsonl", choices="options")
 
 
@@ -180,9 +180,9 @@ def test_tags_that_are_numbers_and_sentences_without_tags(tmp_path, tiny_bert):
     assert task.kind.names == ("0", "5")
     assert task.splits["train"].labels().tolist() == [1, 0]
     assert task.notes["counted"] == {"train": {"without label": 1}}
-    with refused("a.jsonl, line 2: expected a value in column 'label'. Found none."):
+    with assert_refuses("a.jsonl, line 2: expected a value in column 'label'. Found none."):
         load(tmp_path, tiny_bert, files, kind="tagging", train="a.jsonl")
-    with refused("a.jsonl, line 1: expected 2 tags, one for each word. Found 'OO'."):
+    with assert_refuses("a.jsonl, line 1: expected 2 tags, one for each word. Found 'OO'."):
         files = {"a.jsonl": jsonl({"text": ["the", "cat"], "label": "OO"})}
         load(tmp_path, tiny_bert, files, kind="tagging", train="a.jsonl")
 
@@ -210,7 +210,7 @@ def test_answers_may_be_in_other_columns_and_missing(tmp_path, tiny_bert):
     task = load(tmp_path, tiny_bert, {"a.jsonl": jsonl(*rows)}, without_label="leave out", **more)
     assert task.size() == 1
     assert task.notes["counted"] == {"train": {"without label": 1}}
-    with refused(tmp_path / "a.jsonl", "line 2: expected at least one answer. Found none."):
+    with assert_refuses(tmp_path / "a.jsonl", "line 2: expected at least one answer. Found none."):
         load(tmp_path, tiny_bert, {}, **more)
 
 
@@ -250,8 +250,8 @@ def test_rows_without_label_are_left_out_and_counted(tmp_path, tiny_bert):
     assert np.array_equal(task.splits["train"].labels(), [1, 0])
     wishes = ["a value in column 'label'. Found none.", "a label among bad, good", "a column 'label'. Found text."]
     for row, wish in zip(rows[2:], wishes, strict=True):
-        with refused(tmp_path / "a.jsonl", f"line 3: expected {wish}"):
+        with assert_refuses(tmp_path / "a.jsonl", f"line 3: expected {wish}"):
             load(tmp_path, tiny_bert, {"a.jsonl": jsonl(*ROWS, row)}, train="a.jsonl")
     more = {"train": "a.jsonl", "without_label": "leave out", "labels": ["a", "b"]}
-    with refused(tmp_path / "a.jsonl", "expected at least one row with a label. Found none (1 without label)."):
+    with assert_refuses(tmp_path / "a.jsonl", "expected at least one row with a label. Found none (1 without label)."):
         load(tmp_path, tiny_bert, {"a.jsonl": jsonl({"text": "x"})}, **more)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from published import CASES
-from text_tools import halves, jsonl, reading_in, refused, squeezed, tokens_between, whole_batch, write
+from text_tools import assert_refuses, halves, jsonl, reading_in, squeezed, tokens_between, whole_batch, write
 
 from rota.data import SUITES, load_tasks, named_task
 from rota.tasks import (
@@ -70,7 +70,7 @@ def test_copa_asks_for_cause_or_effect(tmp_path, tiny_bert):
     assert [task.splits[split].labels().tolist() for split in ("train", "dev")] == [[1], [0]]
     assert task.kind == MultipleChoice(2)
     files["superglue/COPA/val.jsonl"] = jsonl({**row, "question": "why", "label": 0})
-    with refused("val.jsonl, line 1: expected cause, effect in column 'question'. Found 'why'."):
+    with assert_refuses("val.jsonl, line 1: expected cause, effect in column 'question'. Found 'why'."):
         load(tmp_path, tiny_bert, "copa", files)
 
 
@@ -142,9 +142,9 @@ def test_twins_unknown_names_and_order(tmp_path, tiny_bert):
     reading = reading_in(tmp_path, tiny_bert)
     write(tmp_path / "data", CASES["rte"][1] | CASES["cola"][1] | CASES["superglue-rte"][1])
     for names in (["superglue-rte", "rte"], ["superglue", "glue"]):
-        with refused("Found 'superglue-rte' beside 'rte', which has the same rows. Leave one of them out."):
+        with assert_refuses("Found 'superglue-rte' beside 'rte', which has the same rows. Leave one of them out."):
             load_tasks(names, reading)
-    with refused("Unknown task 'colla'. Did you mean 'cola'?"):
+    with assert_refuses("Unknown task 'colla'. Did you mean 'cola'?"):
         load_tasks(["colla"], reading)
     found = load_tasks(["rte", "cola", "rte"], reading)
     assert [task.name for task in found] == ["rte", "cola"]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from published import CASES
-from text_tools import halves, jsonl, reading_in, refused, squeezed, tokens_between, tsv, whole_batch, write
+from text_tools import assert_refuses, halves, jsonl, reading_in, squeezed, tokens_between, tsv, whole_batch, write
 
 from rota.data import Unlabelled, load_tasks
 from rota.tasks import Regression
@@ -60,7 +60,7 @@ def test_every_published_file_can_be_predicted(reading, name):
     _, files, splits = CASES[name]
     for file, content in files.items():
         if (name, file) == ("qqp", "glue/QQP/train.tsv"):  # some of its lines are broken: which answer is whose?
-            with refused("train.tsv, line 3: expected 6 columns. Found 4."):
+            with assert_refuses("train.tsv, line 3: expected 6 columns. Found 4."):
                 rows_of(reading, name, file, content)
             continue
         chunks, _ = rows_of(reading, name, file, content)
@@ -111,9 +111,11 @@ def test_a_table_of_candidates_says_which_belong_together(reading):
     lines = [{"passage": "a cat", "query": f"{name} ran", "group": "7"} for name in ("cat", "dog")]
     (rows,), _ = rows_of(reading, "record", "a.jsonl", jsonl(*lines))
     assert rows.side["group"].tolist() == [7, 7]
-    with refused("line 1: expected a whole number in column 'group'. Found 'x'. Task 'record' reads the columns"):
+    with assert_refuses(
+        "line 1: expected a whole number in column 'group'. Found 'x'. Task 'record' reads the columns"
+    ):
         rows_of(reading, "record", "b.jsonl", jsonl({**lines[0], "group": "x"}))
-    with refused("Task 'record' reads the columns passage, query, group."):
+    with assert_refuses("Task 'record' reads the columns passage, query, group."):
         rows_of(reading, "record", "c.jsonl", jsonl({"passage": "a cat", "query": "it ran"}))
     (rows,), _ = rows_of(reading, "multirc", "d.csv", "paragraph,question,answer\nthe cat,who?,cat\n")
     assert len(rows) == 1
@@ -131,19 +133,19 @@ def test_a_table_of_candidates_says_which_belong_together(reading):
     ],
 )
 def test_wrong_files(reading, name, content, parts):
-    with refused(reading.data / name, *parts):
+    with assert_refuses(reading.data / name, *parts):
         rows_of(reading, "rte", name, content)
 
 
 def test_a_wrong_row_further_down(reading):
-    with refused("a.jsonl, line 3: expected a text in column 'sentence'. Found an empty one."):
+    with assert_refuses("a.jsonl, line 3: expected a text in column 'sentence'. Found an empty one."):
         rows_of(reading, "cola", "a.jsonl", jsonl(*({"sentence": text} for text in ("x", "y", ""))))
 
 
 def test_files_that_are_not_there_and_tasks_without_texts(reading):
-    with refused("Expected a file that can be read at ", "absent.csv", "No such file"):
+    with assert_refuses("Expected a file that can be read at ", "absent.csv", "No such file"):
         Unlabelled("rte", {}, reading.data / "absent.csv", reading)
-    with refused("Predictions expect a task of texts. Found 'left'."):
+    with assert_refuses("Predictions expect a task of texts. Found 'left'."):
         Unlabelled("left", {}, reading.data / "absent.csv", reading)
 
 
@@ -192,6 +194,6 @@ def test_layouts_of_ones_own_tasks(tmp_path, reading):
     (task,) = load_tasks([str(tmp_path / "own.yaml")], reading)
     (rows,), _ = rows_of(reading, "pets", "new.conll", "a\tX\ndog\tY\n", task.notes)
     assert halves(rows, reading.tokenizer) == [("adog", "")]
-    with refused("Expected a file that ends in .tsv, .csv, .jsonl, .json, .parquet. Found "):
+    with assert_refuses("Expected a file that ends in .tsv, .csv, .jsonl, .json, .parquet. Found "):
         notes = {**task.notes, "own": {**task.notes["own"], "kind": "classification"}}
         rows_of(reading, "pets", "new.conll", "", notes)

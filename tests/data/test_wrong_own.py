@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datasets
 import pytest
-from text_tools import jsonl, reading_in, refused, write
+from text_tools import assert_refuses, jsonl, reading_in, write
 
 from rota.data import load_tasks
 
@@ -69,23 +69,23 @@ def load_rows(folder, encoder, content, **fields):
     ],
 )
 def test_wrong_descriptions(tmp_path, tiny_bert, description, parts):
-    with refused(*parts):
+    with assert_refuses(*parts):
         load(tmp_path, tiny_bert, description)
 
 
 def test_a_file_that_is_not_there(tmp_path, tiny_bert):
-    with refused("Expected a YAML file with tasks at ", "absent.yaml", "No such file"):
+    with assert_refuses("Expected a YAML file with tasks at ", "absent.yaml", "No such file"):
         load_tasks([str(tmp_path / "absent.yaml")], reading_in(tmp_path, tiny_bert))
 
 
 def test_names_that_are_used_twice(tmp_path, tiny_bert):
-    with refused("Expected each task once. Found 'stars' twice, again in ", "own.yaml"):
+    with assert_refuses("Expected each task once. Found 'stars' twice, again in ", "own.yaml"):
         load(tmp_path, tiny_bert, f"[{{{TASK.strip().replace(chr(10), ', ')}}}, {{name: stars, kind: regression}}]")
     other = str(write(tmp_path, {"other.yaml": TASK}) / "other.yaml")
-    with refused("Expected each task once. Found 'stars' twice, again in ", "other.yaml"):
+    with assert_refuses("Expected each task once. Found 'stars' twice, again in ", "other.yaml"):
         load(tmp_path, tiny_bert, TASK, others=[other])
     for others in (["rte"], ["glue"]):
-        with refused("Expected each task once. Found 'rte' in a file and among the published ones."):
+        with assert_refuses("Expected each task once. Found 'rte' in a file and among the published ones."):
             load(tmp_path, tiny_bert, TASK.replace("stars", "rte"), others=others)
 
 
@@ -131,24 +131,26 @@ def test_names_may_hold_what_file_names_may_not(tmp_path, tiny_bert):
     ],
 )
 def test_wrong_rows(tmp_path, tiny_bert, content, fields, part):
-    with refused(f"{tmp_path / 'rows.csv'}{part}" if part[0] in ",:" else part):
+    with assert_refuses(f"{tmp_path / 'rows.csv'}{part}" if part[0] in ",:" else part):
         load_rows(tmp_path, tiny_bert, content, **fields)
 
 
 def test_folders_that_are_no_data_sets(tmp_path, tiny_bert):
     (tmp_path / "empty").mkdir()
     description = TASK.replace("train.csv", "empty")
-    with refused(f"{tmp_path / 'empty'}: expected a folder that `datasets` saved. Found: "):
+    with assert_refuses(f"{tmp_path / 'empty'}: expected a folder that `datasets` saved. Found: "):
         load(tmp_path, tiny_bert, description)
     table = datasets.Dataset.from_list([{"text": "x", "label": 1}, {"text": "x", "label": 0}])
     datasets.DatasetDict(validation=table).save_to_disk(tmp_path / "saved")
-    with refused(f"{tmp_path / 'saved'}: expected a split 'train'. Found validation."):
+    with assert_refuses(f"{tmp_path / 'saved'}: expected a split 'train'. Found validation."):
         load(tmp_path, tiny_bert, TASK.replace("train.csv", "saved"))
     table.select([]).save_to_disk(tmp_path / "hollow")
-    with refused(f"{tmp_path / 'hollow'}: expected a folder that `datasets` saved. Found: "):  # it cannot be loaded
+    with assert_refuses(
+        f"{tmp_path / 'hollow'}: expected a folder that `datasets` saved. Found: "
+    ):  # it cannot be loaded
         load(tmp_path, tiny_bert, f"{TASK.replace('train.csv', 'hollow')}labels: [0, 1]\n")
     table.rename_column("text", "review").save_to_disk(tmp_path / "other")
-    with refused(f"{tmp_path / 'other'}, row 1: expected a column 'text'. Found review, label."):
+    with assert_refuses(f"{tmp_path / 'other'}, row 1: expected a column 'text'. Found review, label."):
         load(tmp_path, tiny_bert, TASK.replace("train.csv", "other"))
 
 
@@ -157,5 +159,5 @@ def test_yes_and_no_are_what_yaml_makes_of_them(tmp_path, tiny_bert):
     description = TASK.replace("train.csv", "a.jsonl") + "labels: [no, yes]\n"
     (task,) = load(tmp_path, tiny_bert, description, {"a.jsonl": rows})
     assert task.kind.names == ("false", "true")
-    with refused("line 1: expected a label among false, true in column 'label'. Found 'yes'."):
+    with assert_refuses("line 1: expected a label among false, true in column 'label'. Found 'yes'."):
         load(tmp_path, tiny_bert, description, {"a.jsonl": jsonl({"text": "x", "label": "yes"})})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from published import CASES, QQP, STSB, stsb_row
-from text_tools import jsonl, reading_in, refused, tsv, write
+from text_tools import assert_refuses, jsonl, reading_in, tsv, write
 
 from rota.data import load_tasks
 from rota.data._files import Record, Tally
@@ -76,7 +76,7 @@ def test_wrong_rows(tmp_path, tiny_bert, name, file, content, parts):
     reading = reading_in(tmp_path, tiny_bert)
     write(tmp_path / "data", CASES.get(name, (0, {}))[1] | {file: content})
     folder = tmp_path / "data"
-    with refused(folder, *parts):
+    with assert_refuses(folder, *parts):
         load_tasks([name], reading)
 
 
@@ -84,7 +84,7 @@ def test_a_table_with_nothing_but_a_header_leaves_nothing_in_the_cache(tmp_path,
     reading = reading_in(tmp_path, tiny_bert)
     write(tmp_path / "data", CASES["rte"][1] | {"glue/RTE/train.tsv": tsv(RTE)})
     for _ in range(2):
-        with refused("train.tsv: expected at least one row. Found none."):
+        with assert_refuses("train.tsv: expected at least one row. Found none."):
             load_tasks(["rte"], reading)
     assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".lock"]
 
@@ -92,10 +92,10 @@ def test_a_table_with_nothing_but_a_header_leaves_nothing_in_the_cache(tmp_path,
 def test_a_folder_that_is_none(tmp_path, tiny_bert, monkeypatch):
     reading = reading_in(tmp_path, tiny_bert)
     (tmp_path / "data").rmdir()
-    with refused("--data expects a folder. Found none at ", tmp_path / "data"):
+    with assert_refuses("--data expects a folder. Found none at ", tmp_path / "data"):
         load_tasks(["rte"], reading)
     monkeypatch.setenv("ROTA_DATA", str(tmp_path / "elsewhere"))
-    with refused("$ROTA_DATA expects a folder. Found none at ", tmp_path / "elsewhere"):
+    with assert_refuses("$ROTA_DATA expects a folder. Found none at ", tmp_path / "elsewhere"):
         load_tasks(["rte"])
 
 
@@ -112,7 +112,7 @@ def test_the_data_folder_may_be_named_by_the_environment(tmp_path, tiny_bert, mo
 def test_an_encoder_without_files(tmp_path):
     reading = reading_in(tmp_path, tmp_path / "data")
     write(tmp_path / "data", CASES["rte"][1])
-    with refused("Expected an encoder with its config.json in ", tmp_path / "data"):
+    with assert_refuses("Expected an encoder with its config.json in ", tmp_path / "data"):
         load_tasks(["rte"], reading)
 
 
@@ -155,19 +155,19 @@ def test_labels_by_name_and_by_number(names, value, expected):
     ],
 )
 def test_labels_that_stand_for_no_class(names, value):
-    with refused(f"here: expected a label among {', '.join(names)} in column 'label'. Found {value!r}."):
+    with assert_refuses(f"here: expected a label among {', '.join(names)} in column 'label'. Found {value!r}."):
         number(Labels(names), value)
 
 
 def test_many_labels_are_not_all_listed():
-    with refused("among 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 … in column 'label'. Found 100."):
+    with assert_refuses("among 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 … in column 'label'. Found 100."):
         number(Labels(tuple(map(str, range(100)))), 100)
 
 
 @pytest.mark.parametrize("choices", [["a"], ["a", "b", "c"], "ab", None, ["a", ""], ["a", 2]])
 def test_wrong_choices(choices):
     form = Choices("text", ("options",), 2)
-    with refused("here: expected "):
+    with assert_refuses("here: expected "):
         form.example(Record({"text": "x", "options": choices, "label": 0}, "here"), Tally())
 
 
@@ -186,7 +186,7 @@ def test_wrong_choices(choices):
     ],
 )
 def test_wrong_tags(words, tags, part):
-    with refused(f"here: {part}" if part.endswith(".") else part):
+    with assert_refuses(f"here: {part}" if part.endswith(".") else part):
         Tagged(("O", "B-pet")).example(Record({"words": words, "tags": tags}, "here"), Tally())
 
 
@@ -197,14 +197,14 @@ def test_tags_by_number_mean_their_place_only_where_they_have_names():
 
 
 def test_true_is_no_number():
-    with refused("here: expected a number in column 'label'. Found True."):
+    with assert_refuses("here: expected a number in column 'label'. Found True."):
         Scored(("text",)).example(Record({"text": "x", "label": True}, "here"), Tally())
 
 
 def test_questions_may_not_be_empty_but_answers_may():
     form = Grouped("paragraph", ("question", "answer"))
     record = {"paragraph": "x", "question": "", "answer": "y", "label": 1, "group": 0}
-    with refused("here: expected a text in column 'question'. Found an empty one."):
+    with assert_refuses("here: expected a text in column 'question'. Found an empty one."):
         form.example(Record(record, "here"), Tally())
     tally = Tally()
     found = form.example(Record({**record, "question": "who?", "answer": "", "label": True}, "here"), tally)

@@ -64,7 +64,7 @@ def tokens_between(rows, tokenizer, row, start, end):
 
 
 @contextlib.contextmanager
-def refused(*parts):
+def assert_refuses(*parts):
     """One sentence that has all these parts."""
     with pytest.raises(RotaError) as caught:
         yield
