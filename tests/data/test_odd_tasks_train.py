@@ -49,5 +49,10 @@ def test_odd_tasks_train_together(rota_main, tmp_path, request, monkeypatch, enc
         new = write(tmp_path, {"new.jsonl": jsonl(*rows[:2])}) / "new.jsonl"
         code, out, err = rota_main("predict", tmp_path / "run", "--task", name, "--input", new)
         assert code == 0, err
-        assert len([json.loads(line) for line in out.splitlines()]) == 2
+        answers = [json.loads(line) for line in out.splitlines()]
+        assert len(answers) == 2
+        if name == "tags":  # one for each word, none for those that were cut off
+            assert [len(answer["tags"]) for answer in answers] == [90, 90]
+            assert answers[0]["tags"][-1] is None
+            assert answers[0]["tags"][0] in ("O", "B-pet", "I-pet")
         assert name not in ("long", "choice", "tags") or f"{name}: 2 × truncated" in err

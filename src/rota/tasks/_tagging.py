@@ -76,7 +76,10 @@ class Tagging(Kind):
         return {"f1": f1_of(right, found, labelled)}
 
     def answers(self, facts: Facts, rows: Rows) -> list[dict[str, Any]]:
-        return [{"tags": tags} for tags in self._tags(facts["predicted"])]
+        """A tag for each word; None for words that were cut off."""
+        found = self._tags(facts["predicted"])
+        words = rows.side.get("words", [len(tags) for tags in found])
+        return [{"tags": [*tags, *[None] * (count - len(tags))]} for tags, count in zip(found, words, strict=True)]
 
     def check(self, task: str, labels: Tensor) -> None:
         refuse_outside(task, labels[labels != IGNORED], self.classes)
