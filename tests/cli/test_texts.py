@@ -113,6 +113,9 @@ def test_wrong_rows_to_predict_are_refused_with_a_sentence(texts):
     assert_refused(rota(*predict, "rta"), "Unknown task of the run 'rta'", "Did you mean 'rte'?")
     missing = ["predict", folder / "run", "--task", "rte", "--input"]
     assert_refused(rota(*missing, folder / "absent.jsonl"), "absent.jsonl", "No such file")
+    (folder / "kept.jsonl").write_text("mine")
+    assert_refused(rota(*predict, "rte", "--out", folder / "kept.jsonl"), "'sentence1'")
+    assert (folder / "kept.jsonl").read_text() == "mine"
     assert_refused(rota("predict", folder, "--task", "rte", "--input", rows), "Expected a run folder")
 
 

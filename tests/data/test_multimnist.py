@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from rota.data._multimnist import FILES, SEED, SHIFT, SIDE, PictureRows, load_multimnist, overlay, read_idx
+from rota.data._multimnist import FILES, SEED, SHIFT, SIDE, PictureRows, _parsed, _unpacked, load_multimnist, overlay
 from rota.errors import RotaError
 from rota.seeds import generator
 from rota.tasks import check_tasks, limit_rows
@@ -22,6 +22,10 @@ from rota.tasks import check_tasks, limit_rows
 def idx(array):
     sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
     return bytes([0, 0, 8, array.ndim]) + sizes + array.astype(np.uint8).tobytes()
+
+
+def read_idx(path):
+    return _parsed(path, _unpacked(path))
 
 
 def contents(train=60, test=20):

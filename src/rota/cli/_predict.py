@@ -35,12 +35,13 @@ def predict(
             input = Path(folder) / "stdin.jsonl"
             with input.open("wb") as file:
                 shutil.copyfileobj(sys.stdin.buffer, file)
+        answers = trained.predict(task, input)  # wrong input is refused before the output is touched
         target = sys.stdout if out is None else out.open("w", encoding="utf-8")
         console = Console(stderr=True)
         try:
             with Progress(console=console, transient=True, disable=out is None or not console.is_terminal) as bar:
                 line = bar.add_task("rows", total=None)
-                for answer in trained.predict(task, input):
+                for answer in answers:
                     target.write(json.dumps(answer, ensure_ascii=False) + "\n")
                     bar.advance(line)
         finally:

@@ -113,11 +113,6 @@ class PictureRows:
         return PictureRows(self._pictures[chosen], self._labels[chosen])
 
 
-def read_idx(path: Path) -> Bytes:
-    """The array in an idx file of unsigned bytes, gzipped or not; the content tells which."""
-    return _parsed(path, _unpacked(path))
-
-
 def overlay(first: Bytes, second: Bytes) -> Bytes:
     """Pictures [N, 28, 28] with the first digits top-left and the second ones bottom-right."""
     canvas = np.zeros((len(first), CANVAS, CANVAS), dtype=np.uint8)
@@ -154,6 +149,7 @@ def _find(folder: Path) -> list[Path]:
 
 
 def _unpacked(path: Path) -> bytes:
+    """The content of a file, gzipped or not; its first bytes tell which."""
     try:
         content = path.read_bytes()
         return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
@@ -166,6 +162,7 @@ def _unpacked(path: Path) -> bytes:
 
 
 def _parsed(path: Path, content: bytes) -> Bytes:
+    """The array in the content of an idx file of unsigned bytes."""
     if content[:3] != b"\x00\x00\x08" or len(content) < 4 or not content[3]:
         raise RotaError(
             f"{path} should be an idx file of unsigned bytes, which begins with 00 00 08 and its number of dimensions. "

@@ -71,14 +71,18 @@ class Trained:
         return evaluate(self.model, chosen, split, self.plan.eval_batch_size)
 
     def predict(self, task: str, path: Path) -> Iterator[dict[str, Any]]:
-        """What the model says to each example of a file; `Unlabelled` says which files are read."""
+        """What the model says to each example of a file; `Unlabelled` says which files are read. A file that cannot
+        be meant is refused at once, not when the first answer is asked for."""
         known: Mapping[str, Any] = self.run.info["tasks"]
         if task not in known:
             raise unknown_name("task of the run", task, known)
         self.unlabelled = Unlabelled(task, known[task]["notes"], path, self._reading)
+        return self._answers(task, self.unlabelled)
+
+    def _answers(self, task: str, unlabelled: Unlabelled) -> Iterator[dict[str, Any]]:
         head = self.model.heads[task]
         assert isinstance(head, Head)
-        for rows in self.unlabelled.chunks():
+        for rows in unlabelled.chunks():
             subject = Task(task, head.kind, {"rows": rows})
             with torch.no_grad():
                 facts = collect_facts(self.model, subject, rows, self.plan.eval_batch_size)

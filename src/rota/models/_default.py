@@ -9,12 +9,12 @@ from rota.models._bilstm import PairBiLSTM
 from rota.models._conv import SmallConv
 from rota.models._features import Encoder
 from rota.models._lenet import LeNet
-from rota.models._pretrained import Pooling, pretrained
+from rota.models._pretrained import Pooling, pretrained, vocabulary_of
 from rota.models._text import TinyText
 from rota.models._vectors import Embeddings, FrozenLayers
 from rota.tasks import Inputs, Pictures, Task, Texts, Tokens
 
-SMALL_DROPOUT = 0.1
+SMALL_DROPOUT, RECURRENT_DROPOUT = 0.1, 0.5
 EMBEDDING_WIDTH = 300
 
 
@@ -36,7 +36,7 @@ def encoder_for(
         pooling, hidden: See `Pretrained`.
     """
     inputs = _shared_inputs(tasks)
-    small = SMALL_DROPOUT if dropout is None else dropout
+    small, recurrent = (usual if dropout is None else dropout for usual in (SMALL_DROPOUT, RECURRENT_DROPOUT))
     match inputs, model.partition(":")[0]:
         case Pictures(), "lenet":
             return LeNet(dropout or 0.0)
@@ -45,10 +45,9 @@ def encoder_for(
         case Tokens(vocabulary, longest), "auto":
             return TinyText(vocabulary, longest, dropout=small)
         case Texts(name), "bilstm":
-            return PairBiLSTM(FrozenLayers(pretrained(name).transformer), dropout=0.5 if dropout is None else dropout)
+            return PairBiLSTM(FrozenLayers(pretrained(name).transformer), dropout=recurrent)
         case Texts(name), "bilstm-embeddings":
-            vocabulary = pretrained(name).transformer.config.vocab_size
-            return PairBiLSTM(Embeddings(vocabulary, EMBEDDING_WIDTH), dropout=0.5 if dropout is None else dropout)
+            return PairBiLSTM(Embeddings(vocabulary_of(name), EMBEDDING_WIDTH), dropout=recurrent)
         case Texts(name), other if other != "lenet":
             return pretrained(name, pooling, hidden, dropout)
         case _:

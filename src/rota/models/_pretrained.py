@@ -107,6 +107,11 @@ def pretrained(
     return Pretrained(found, pooling, hidden)
 
 
+def vocabulary_of(name: str) -> int:
+    """How many tokens the encoder of this name knows; its weights are not read."""
+    return int(_transformers().AutoConfig.from_pretrained(locate(name)).vocab_size)
+
+
 def rebuilt(config: dict[str, Any], pooling: Pooling, pooler: bool, hidden: int | None) -> Pretrained:
     """An encoder as `Pretrained.describe` says, with weights that are still to be loaded."""
     transformers = _transformers()
