@@ -41,7 +41,6 @@ from rota.training import fit
 
 LIMITS = {"bare": 0.95, "Trainer": 1.0}
 BATCH, RATE, CLIP, WARMUP, DECAY = 32, 5e-5, 1.0, 0.1, 0.01
-BEFORE = 2  # updates before the clock starts: the optimizer makes its state, memory is allocated
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,9 @@ class Case:
         precision: "no" or "bf16".
         device: Where.
         delay: Of fit: updates after which a loss is read.
+        engine: Of fit.
+        batch: Rows in an update.
+        before: Updates before the clock starts: the optimizer makes its state, memory is allocated, work is captured.
     """
 
     tasks: Sequence[Task]
@@ -65,13 +67,16 @@ class Case:
     precision: str = "no"
     device: str = "cpu"
     delay: int = 0
+    engine: str = "eager"
+    batch: int = BATCH
+    before: int = 2
 
     @property
     def steps(self) -> int:
         """One update more than are timed: its beginning is the end of the last one that is."""
-        return BEFORE + self.updates + 1
+        return self.before + self.updates + 1
 
-    def batch(self, name: str, ids: Ids) -> Batch:
+    def rows(self, name: str, ids: Ids) -> Batch:
         return next(task for task in self.tasks if task.name == name).splits["train"].batch(ids)
 
     def losses(self, name: str, outputs: Tensor, labels: Tensor) -> Tensor:
@@ -84,18 +89,20 @@ class Clock:
     def __init__(self, case: Case, seed: int) -> None:
         self._case, self._seed = case, seed
         self.begun: list[float] = []
+        self.noted: dict[str, Any] = {}  # what fit says of its engine
 
     def tick(self) -> None:
         if not self.begun:
             torch.manual_seed(self._seed)
-        if self._case.device != "cpu" and len(self.begun) in (BEFORE, BEFORE + self._case.updates):
+        before = self._case.before
+        if self._case.device != "cpu" and len(self.begun) in (before, before + self._case.updates):
             torch.cuda.synchronize()  # a GPU is still busy when Python is done
         self.begun.append(time.perf_counter())
 
     @property
     def seconds(self) -> list[float]:
         """Of each timed update, from its beginning to that of the next one."""
-        begun = self.begun[BEFORE : BEFORE + self._case.updates + 1]
+        begun = self.begun[self._case.before : self._case.steps]
         assert len(begun) == self._case.updates + 1
         return [after - before for before, after in itertools.pairwise(begun)]
 
@@ -107,7 +114,7 @@ Section = Callable[[Case, int, Order, Clock], float]
 
 def order_of(case: Case, seed: int) -> Order:
     """The rows that fit will train on."""
-    stream = TaskStream(case.tasks, uniform([task.name for task in case.tasks]), BATCH, seed)
+    stream = TaskStream(case.tasks, uniform([task.name for task in case.tasks]), case.batch, seed)
     turns = (stream.next(step) for step in range(case.steps))
     return [(turn.parts[0].task, turn.parts[0].ids) for turn in turns]
 
@@ -123,15 +130,17 @@ def train_fit(case: Case, seed: int, order: Order, clock: Clock) -> float:
             clock.tick()
             return super().next(step)
 
-    recipe = {"batch_size": BATCH, "lr": RATE, "weight_decay": DECAY, "warmup": WARMUP, "clip": CLIP, "seed": seed}
+    recipe = {"batch_size": case.batch, "lr": RATE, "weight_decay": DECAY, "warmup": WARMUP, "clip": CLIP, "seed": seed}
     machine = {"device": "cpu" if case.device == "cpu" else "auto", "threads": torch.get_num_threads()}
     outside = {"eval_every": case.steps, "eval_rows": 1, "best": "last"}  # while the clock stands
-    settings = Settings(steps=case.steps, precision=case.precision, delay=case.delay, **recipe, **machine, **outside)
+    how = {"precision": case.precision, "delay": case.delay, "engine": case.engine}
+    settings = Settings(steps=case.steps, **how, **recipe, **machine, **outside)
     with tempfile.TemporaryDirectory() as place:
         policy = uniform([task.name for task in case.tasks])
         model = copy.deepcopy(case.model)
         run = fit(model, case.tasks, policy, Path(place) / "run", settings, stream=Timed, progress=False)
         lines = run.lines("step")
+        clock.noted = run.summary["engine"]
     assert [(line["task"], line["ids"]) for line in lines] == [(task, ids.tolist()) for task, ids in order]
     return float(lines[-1]["loss"])
 
@@ -142,7 +151,7 @@ def train_bare(case: Case, seed: int, order: Order, clock: Clock) -> float:
     model, optimizer, schedule = parts_of(case)
     for task, ids in order:
         clock.tick()
-        batch = case.batch(task, ids).to(device)
+        batch = case.rows(task, ids).to(device)
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(device.type, torch.bfloat16, enabled=case.precision == "bf16"):
             outputs = model(task, batch.inputs)
@@ -216,7 +225,7 @@ class Batches(Dataset[dict[str, Any]]):
 
     def __getitem__(self, number: int) -> dict[str, Any]:
         task, ids = self._order[number]
-        batch = self._case.batch(task, ids)
+        batch = self._case.rows(task, ids)
         return {"task": task, "inputs": batch.inputs, "labels": batch.labels}
 
 

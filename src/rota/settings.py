@@ -27,8 +27,15 @@ class Settings(BaseModel):
     momentum: float = Field(0.9, ge=0, lt=1, description="of sgd")
     warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps in which the learning rate rises")
     clip: float | None = Field(1.0, gt=0, description="largest norm of a gradient; null for no limit")
-    precision: Literal["no", "bf16", "fp16"] = Field("no", description="mixed precision")
+    precision: Literal["auto", "no", "bf16", "fp16"] = Field(
+        "auto", description="mixed precision; auto is bf16 on a GPU that has it"
+    )
     device: Literal["auto", "cpu"] = Field("auto", description="where to train")
+    engine: Literal["auto", "eager", "graph", "compile"] = Field(
+        "auto",
+        description="how a step is executed: one operation after the other (eager), as a captured CUDA graph (graph; "
+        "auto where it can be), or captured with compiled layers, for long runs (compile)",
+    )
     eval_every: Count | None = Field(None, description="steps between evaluations; default a twentieth of all")
     eval_rows: Count | None = Field(None, description="rows of a task in an evaluation; default all")
     eval_batch_size: Count = Field(250, description="rows per forward pass of an evaluation")
@@ -38,14 +45,20 @@ class Settings(BaseModel):
     )
     patience: Count | None = Field(None, description="stop after so many evaluations without a new best one")
     on_nan: Literal["stop", "skip"] = Field("stop", description="what to do when a loss is not a number")
-    delay: int = Field(0, ge=0, le=1000, description="steps after which a loss is read and the policy hears of it")
+    delay: int | None = Field(
+        None,
+        ge=0,
+        le=1000,
+        description="steps after which a loss is read and the policy hears of it; default 0, 4 on a GPU if it does not "
+        "listen",
+    )
     threads: int | None = Field(None, ge=1, le=1024, description="CPU threads; default 1 for small models")
     num_workers: int = Field(0, ge=0, le=256, description="processes per task that fetch batches ahead")
     group_lengths: bool = Field(False, description="batches of rows of similar length, which wastes less padding")
 
     @model_validator(mode="after")
     def _skipping_needs_the_loss_at_once(self) -> Self:
-        if self.on_nan == "skip" and self.delay > 0:
+        if self.on_nan == "skip" and self.delay:
             raise ValueError("on_nan 'skip' with delay 0: a loss that is read late cannot be left out any more")
         return self
 

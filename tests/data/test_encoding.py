@@ -83,6 +83,27 @@ def test_a_batch_is_what_the_tokenizer_says_padded(tokenizer, rows, paired, long
         assert batch.inputs["types"].equal(padded([types[k] for k in ids], 0)[0])
 
 
+def test_a_shelf_gives_the_same_rows_in_any_width(bert):
+    """Wider ones are filled up, narrower ones cut; of chosen rows, of choices and of tags as well."""
+    tagged = [Sentence(("the", "cat", "sat"), (0, 1, 0)), Sentence(("it",), (0,))]
+    several = [Example((("a", "cat"), ("a dog", "on")), 0), Example((("he", "ran"), ("she ran", "home")), 1)]
+    chosen = encoded(single("a cat", "b", "the dog ran home"), bert)[0].sample(2)
+    for rows in (chosen, encoded(tagged, bert)[0], encoded(several, bert)[0]):
+        plain = rows.batch(np.array([1, 0]))
+        own = plain.inputs["tokens"].shape[-1]
+        shelf = rows.shelf().to(torch.device("cpu"))
+        wide, narrow = (shelf.take(torch.tensor([1, 0]), width) for width in (own + 3, own - 1))
+        for name, tensor in plain.inputs.items():
+            assert wide.inputs[name][..., :own].equal(tensor)
+            assert not wide.inputs[name][..., own:].any()  # padding is 0 here
+            assert narrow.inputs[name].equal(tensor[..., :-1])
+        if plain.labels.dim() > 1:
+            assert (wide.labels[:, own:] == IGNORED).all()
+            assert wide.labels[:, :own].equal(plain.labels)
+        else:
+            assert wide.labels.equal(plain.labels)
+
+
 @pytest.mark.parametrize(("second", "count"), [("ab", 2), ("", 0)])
 def test_the_second_text_is_marked_even_where_it_is_empty(bert, roberta, second, count):
     for tokenizer in (bert, roberta):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rota.errors import RotaError
-from rota.tasks import Batch, Classification, Task, TensorRows, check_tasks, limit_rows
+from rota.tasks import IGNORED, Batch, Classification, Task, TensorRows, check_tasks, limit_rows
 
 
 def rows(count=6):
@@ -32,6 +32,14 @@ def test_a_batch_is_cut_to_its_longest_row_and_so_are_labels_per_token():
     assert batch.labels.shape == (2, 2)
     spans = TensorRows({"tokens": tokens}, torch.tensor([[0, 0], [0, 1], [1, 2]]), lengths=torch.tensor([1, 2, 3]))
     assert spans.batch(np.array([0])).labels.tolist() == [[0, 0]]
+
+
+def test_a_shelf_fills_rows_up():
+    tokens = torch.tensor([[1, 0], [1, 2]])
+    shelf = TensorRows({"tokens": tokens}, tokens.clone(), lengths=torch.tensor([1, 2])).shelf()
+    batch = shelf.to(torch.device("cpu")).take(torch.tensor([1, 0]), 3)
+    assert batch.inputs["tokens"].tolist() == [[1, 2, 0], [1, 0, 0]]
+    assert batch.labels.tolist() == [[1, 2, IGNORED], [1, 0, IGNORED]]
 
 
 @pytest.mark.parametrize(

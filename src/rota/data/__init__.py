@@ -2,8 +2,19 @@
 
 from rota.data._glue import glue_averages
 from rota.data._load import SUITES, load_tasks, named_task
+from rota.data._multimnist import PictureRows
 from rota.data._named import NamedTask, Reading
 from rota.data._suite import Suite
 from rota.data._unlabelled import Unlabelled
 
-__all__ = ["SUITES", "NamedTask", "Reading", "Suite", "Unlabelled", "glue_averages", "load_tasks", "named_task"]
+__all__ = [
+    "SUITES",
+    "NamedTask",
+    "PictureRows",
+    "Reading",
+    "Suite",
+    "Unlabelled",
+    "glue_averages",
+    "load_tasks",
+    "named_task",
+]

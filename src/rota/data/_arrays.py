@@ -65,7 +65,8 @@ class ArrayWriter:
 
 
 def open_arrays(folder: Path) -> tuple[Arrays, dict[str, Any]]:
-    """Arrays that stay on the disk until somebody looks at them."""
+    """Arrays that stay on the disk until somebody looks at them. They may be written to, as torch wants it; the files
+    stay as they are."""
     meta = json.loads((folder / "meta.json").read_text())
     arrays = {}
     for name, kind in meta["arrays"].items():
@@ -73,6 +74,6 @@ def open_arrays(folder: Path) -> tuple[Arrays, dict[str, Any]]:
         empty = 0 in shape
         path = folder / f"{name}.bin"
         arrays[name] = (
-            np.empty(shape, kind["dtype"]) if empty else np.memmap(path, kind["dtype"], mode="r", shape=shape)
+            np.empty(shape, kind["dtype"]) if empty else np.memmap(path, kind["dtype"], mode="c", shape=shape)
         )
     return arrays, meta["remembered"]

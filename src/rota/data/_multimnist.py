@@ -7,6 +7,7 @@ import hashlib
 import math
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +99,10 @@ class PictureRows:
         return len(self._labels)
 
     def batch(self, ids: Ids) -> Batch:
-        chosen = torch.from_numpy(ids)
-        return Batch({"image": self._pictures[chosen][:, None].float() / 255}, self._labels[chosen])
+        return self.shelf().take(torch.from_numpy(ids))
+
+    def shelf(self) -> PictureShelf:
+        return PictureShelf(self._pictures, self._labels)
 
     def labels(self) -> Tensor:
         return self._labels
@@ -111,6 +114,24 @@ class PictureRows:
         """`count` of the rows, always the same ones."""
         chosen = torch.from_numpy(sampled(count, len(self)))
         return PictureRows(self._pictures[chosen], self._labels[chosen])
+
+
+@dataclass(frozen=True)
+class PictureShelf:
+    """Pictures as bytes on one device; see `PictureRows`."""
+
+    pictures: Tensor
+    labels: Tensor
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        return [self.pictures, self.labels]
+
+    def to(self, device: torch.device) -> PictureShelf:
+        return PictureShelf(self.pictures.to(device), self.labels.to(device))
+
+    def take(self, ids: Tensor, width: int | None = None) -> Batch:
+        return Batch({"image": self.pictures[ids][:, None].float() / 255}, self.labels[ids])
 
 
 def overlay(first: Bytes, second: Bytes) -> Bytes:

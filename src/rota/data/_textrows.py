@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,26 +46,16 @@ class TextRows:
         return found
 
     def batch(self, ids: Ids) -> Batch:
-        rows = ids if self._chosen is None else self._chosen[ids]
-        several = self._choices > 1
-        texts = (rows[:, None] * self._choices + np.arange(self._choices)).ravel() if several else rows
-        ends = np.asarray(self._arrays["ends"][texts])
-        starts = np.where(texts > 0, self._arrays["ends"][np.maximum(texts, 1) - 1], 0)
-        places = starts[:, None] + np.arange(int((ends - starts).max(initial=1)))
-        real = places < ends[:, None]
-        places = np.where(real, places, starts[:, None])  # anything inside the array; it is covered up
-        tokens = np.where(real, self._arrays["tokens"][places], self._padding).astype(np.int64)
-        types = (real & (places - starts[:, None] >= self._arrays["second"][texts][:, None])).astype(np.int64)
-        inputs = {"tokens": tokens, "mask": real, "types": types}
-        if several:
-            inputs = {name: array.reshape(len(rows), self._choices, -1) for name, array in inputs.items()}
-        if "spans" in self._arrays:
-            inputs["spans"] = self._arrays["spans"][rows].astype(np.int64)
-        if "tags" in self._arrays:
-            labels = np.where(real, self._arrays["tags"][places], IGNORED).astype(np.int64)
-        else:
-            labels = np.array(self._arrays["labels"][rows])
-        return Batch({name: torch.from_numpy(array) for name, array in inputs.items()}, torch.from_numpy(labels))
+        return self.shelf().take(torch.from_numpy(ids))
+
+    def shelf(self) -> TextShelf:
+        return self._shelf
+
+    @functools.cached_property
+    def _shelf(self) -> TextShelf:
+        seen = {name: torch.from_numpy(self._arrays[name]) for name in TextShelf.SEEN if name in self._arrays}
+        chosen = None if self._chosen is None else torch.from_numpy(self._chosen)
+        return TextShelf(seen, self._padding, self._choices, chosen)
 
     def labels(self) -> Tensor:
         """The labels of all rows; of all words where rows are sentences."""
@@ -91,6 +82,57 @@ class TextRows:
 
     def _own(self, array: NDArray[Any]) -> NDArray[Any]:
         return array if self._chosen is None else array[self._chosen]
+
+
+@dataclass(frozen=True)
+class TextShelf:
+    """Texts on one device: all tokens in one line, cut into rows and filled up when they are taken.
+
+    Args:
+        arrays: The tokens, where each text ends, where its second sentence begins; labels or tags; spans.
+        padding: The token that fills a row up.
+        choices: Texts of a row.
+        chosen: Numbers of the rows, where not all of them are meant.
+    """
+
+    SEEN = ("tokens", "ends", "second", "spans", "tags", "labels")
+
+    arrays: Mapping[str, Tensor]
+    padding: int
+    choices: int = 1
+    chosen: Tensor | None = None
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        return [*self.arrays.values()] + ([] if self.chosen is None else [self.chosen])
+
+    def to(self, device: torch.device) -> TextShelf:
+        arrays = {name: tensor.to(device) for name, tensor in self.arrays.items()}
+        return TextShelf(arrays, self.padding, self.choices, None if self.chosen is None else self.chosen.to(device))
+
+    def take(self, ids: Tensor, width: int | None = None) -> Batch:
+        rows = ids if self.chosen is None else self.chosen[ids]
+        several, device = self.choices > 1, ids.device
+        texts = (
+            (rows[:, None] * self.choices + torch.arange(self.choices, device=device)).flatten() if several else rows
+        )
+        ends = self.arrays["ends"][texts]
+        starts = torch.where(texts > 0, self.arrays["ends"][(texts - 1).clamp(min=0)], 0)
+        if width is None:
+            width = max(1, *(ends - starts).tolist())
+        offsets = torch.arange(width, device=device)
+        real = offsets < (ends - starts)[:, None]
+        places = torch.where(real, starts[:, None] + offsets, starts[:, None])  # anything inside; it is covered up
+        tokens = torch.where(real, self.arrays["tokens"][places], self.padding).long()
+        types = (real & (offsets >= self.arrays["second"][texts][:, None])).long()
+        inputs = {"tokens": tokens, "mask": real, "types": types}
+        if several:
+            inputs = {name: tensor.view(len(rows), self.choices, -1) for name, tensor in inputs.items()}
+        if "spans" in self.arrays:
+            inputs["spans"] = self.arrays["spans"][rows].long()
+        if "tags" in self.arrays:
+            return Batch(inputs, torch.where(real, self.arrays["tags"][places], IGNORED).long())
+        return Batch(inputs, self.arrays["labels"][rows])
 
 
 class TokenizedPassages:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from rota.methods._run import reading_of, tasks_of
 from rota.models import Head, MultiTaskModel, Pretrained, build_model, save_model
 from rota.runlog import Run
 from rota.tasks import Task
-from rota.training import Checkpoints, collect_facts, evaluate, evaluation_tasks
+from rota.training import Checkpoints, collect_facts, evaluate, evaluation_tasks, look
 
 
 class Trained:
@@ -84,8 +84,7 @@ class Trained:
         assert isinstance(head, Head)
         for rows in unlabelled.chunks():
             subject = Task(task, head.kind, {"rows": rows})
-            with torch.no_grad():
-                facts = collect_facts(self.model, subject, rows, self.plan.eval_batch_size)
+            facts = collect_facts(partial(look, self.model), subject, rows, self.plan.eval_batch_size)
             yield from head.kind.answers(facts, rows)
 
     def export(self, folder: Path) -> None:

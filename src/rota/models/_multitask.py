@@ -53,3 +53,12 @@ class MultiTaskModel(nn.Module):
         n, choices = next(iter(inputs.values())).shape[:2]
         flat = {name: tensor.flatten(0, 1) for name, tensor in inputs.items()}
         return head(self.encoder(flat)).view(n, choices)
+
+    def only_for(self, task: str) -> list[nn.Parameter]:
+        """The parameters that a task has for itself: its head's."""
+        return list(self.heads[task].parameters())
+
+    def several(self, tasks: Sequence[str], inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """What the heads of several tasks say of the same rows; the encoder reads these once."""
+        features = self.encoder(inputs)
+        return {task: self.heads[task](features, inputs.get("spans")) for task in tasks}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,29 +37,36 @@ class Shard:
 
 
 class Loader:
-    """The batches of one task, in the order of its queue.
+    """The batches of one task, in the order of its queue, for those who ask for them: whoever keeps the rows where
+    they are needed is content with their numbers.
 
     With workers, batches are fetched ahead; the queue still counts only what was handed out.
     """
 
     def __init__(self, rows: Rows, queue: Queue, shard: Shard, workers: int) -> None:
         self._rows, self._queue, self._shard, self._workers = rows, queue, shard, workers
-        self._ahead: Iterator[Arrays] | None = None
+        self._ahead: Iterator[Arrays] = iter(())
+        self._upcoming = -1  # number of the batch that the workers hand out next
 
-    def next(self) -> tuple[Ids, Batch, int]:
-        """The row numbers of the whole batch, this process's part of it, and how many of those rows count."""
-        if self._workers and self._ahead is None:
-            self._ahead = iter(self._start_workers())
-        ids = self._queue.next()
+    def next(self) -> tuple[Ids, int, Callable[[], Batch]]:
+        """The row numbers of the whole batch, how many of this process's rows count, and what fetches these rows."""
+        number, ids = self._queue.consumed, self._queue.next()
         own, counted = self._shard.of(ids)
-        batch = self._rows.batch(own) if self._ahead is None else _batch(next(self._ahead))
-        return ids, batch, counted
+        return ids, counted, functools.partial(self._fetch, number, own)
 
-    def _start_workers(self) -> DataLoader[Arrays]:
+    def _fetch(self, number: int, own: Ids) -> Batch:
+        if not self._workers:
+            return self._rows.batch(own)
+        if number != self._upcoming:
+            self._ahead = iter(self._start_workers(number))
+        self._upcoming = number + 1
+        return _batch(next(self._ahead))
+
+    def _start_workers(self, number: int) -> DataLoader[Arrays]:
         return DataLoader(
             _Fetch(self._rows),
             batch_size=None,  # the sampler already yields whole batches
-            sampler=_Upcoming(self._queue, self._shard),
+            sampler=_Upcoming(self._queue, number, self._shard),
             num_workers=self._workers,
             collate_fn=_as_it_is,  # type: ignore[arg-type]  # one batch, not a list of rows
             generator=torch.Generator(),  # its own: starting workers must not touch the dropout's generator
@@ -83,11 +91,11 @@ def _batch(arrays: Arrays) -> Batch:
 
 
 class _Upcoming(Sampler[Ids]):
-    def __init__(self, queue: Queue, shard: Shard) -> None:
-        self._queue, self._shard = queue, shard
+    def __init__(self, queue: Queue, number: int, shard: Shard) -> None:
+        self._queue, self._number, self._shard = queue, number, shard
 
     def __iter__(self) -> Iterator[Ids]:
-        return (self._shard.of(ids)[0] for ids in self._queue.upcoming())
+        return (self._shard.of(ids)[0] for ids in self._queue.upcoming(self._number))
 
 
 def _as_it_is(arrays: Arrays) -> Arrays:

@@ -67,9 +67,9 @@ class Queue:
         self.consumed += 1
         return ids
 
-    def upcoming(self) -> Iterator[Ids]:
-        """The batches that come after the consumed ones, without consuming them."""
+    def upcoming(self, number: int) -> Iterator[Ids]:
+        """The batches from this one on, without consuming them."""
         ahead = Queue(self._task, self._rows, self._batch_size, self._seed, self._lengths)
-        ahead.consumed = self.consumed
+        ahead.consumed = number
         while True:
             yield ahead.next()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,16 +25,21 @@ class Part:
     Args:
         task: The task.
         ids: Row numbers of the whole batch, over all processes.
-        batch: This process's rows.
         counted: How many of this process's rows count (the others are padding).
+        fetch: Makes the batch of this process's rows; to be called once at most.
         weight: Share of this task in the loss of the step.
     """
 
     task: str
     ids: Ids
-    batch: Batch
     counted: int
+    fetch: Callable[[], Batch]
     weight: float = 1.0
+
+    @functools.cached_property
+    def batch(self) -> Batch:
+        """This process's rows."""
+        return self.fetch()
 
 
 @dataclass(frozen=True)
@@ -111,8 +117,8 @@ class Stream(ABC):
         """What to train on at `step`."""
 
     def _part(self, task: str, weight: float = 1.0) -> Part:
-        ids, batch, counted = self._loaders[task].next()
-        return Part(task, ids, batch, counted, weight * self._loss_weights[task])
+        ids, counted, fetch = self._loaders[task].next()
+        return Part(task, ids, counted, fetch, weight * self._loss_weights[task])
 
     def state_dict(self) -> dict[str, Any]:
         """Counters and a generator, whatever the number of steps taken. The policy keeps its own state."""

@@ -1,5 +1,6 @@
 """What there is to learn: tasks, their kinds, their rows."""
 
+from rota.tasks._batch import Batch, Ids
 from rota.tasks._classification import Classification, MultipleChoice, SpanClassification
 from rota.tasks._grouped import Cloze, GroupedAnswers
 from rota.tasks._inputs import Inputs, Pictures, Texts, Tokens
@@ -7,7 +8,8 @@ from rota.tasks._kind import IGNORED, Facts, Kind
 from rota.tasks._kinds import KINDS, kind_from
 from rota.tasks._metrics import entities, exact_match, overlap_f1
 from rota.tasks._regression import Regression
-from rota.tasks._rows import Batch, Ids, Rows, TensorRows, sampled, sampled_rows
+from rota.tasks._rows import Rows, TensorRows, sampled, sampled_rows
+from rota.tasks._shelf import Shelf, Shelved
 from rota.tasks._spans import MASKED, Answer, Passages, Span
 from rota.tasks._tagging import Tagging
 from rota.tasks._task import Task, adjust_tasks, check_tasks, limit_rows
@@ -30,6 +32,8 @@ __all__ = [
     "Pictures",
     "Regression",
     "Rows",
+    "Shelf",
+    "Shelved",
     "Span",
     "SpanClassification",
     "Tagging",

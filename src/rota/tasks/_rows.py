@@ -1,10 +1,8 @@
-"""Labelled rows, and batches of them."""
+"""Labelled rows."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,33 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rota.seeds import generator
-
-Ids = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Some rows of one task: named input tensors and labels, all with the rows first."""
-
-    inputs: dict[str, Tensor]
-    labels: Tensor
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def to(self, device: torch.device) -> Batch:
-        inputs = {name: tensor.to(device, non_blocking=True) for name, tensor in self.inputs.items()}
-        return Batch(inputs, self.labels.to(device, non_blocking=True))
-
-    def split(self, parts: int) -> list[Batch]:
-        """At most `parts` batches of nearly equal size that hold these rows in order; none is empty."""
-        if parts == 1:
-            return [self]
-        bounds = np.linspace(0, len(self), min(parts, len(self)) + 1).astype(int)
-        return [
-            Batch({name: tensor[a:b] for name, tensor in self.inputs.items()}, self.labels[a:b])
-            for a, b in itertools.pairwise(bounds)
-        ]
+from rota.tasks._batch import Batch, Ids
+from rota.tasks._shelf import TensorShelf
 
 
 class Rows(Protocol):
@@ -96,21 +69,16 @@ class TensorRows:
         side: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self._inputs, self._labels, self._lengths, self.side = inputs, labels, lengths, side or {}
+        self._shelf = TensorShelf(inputs, labels, lengths)
 
     def __len__(self) -> int:
         return len(self._labels)
 
     def batch(self, ids: Ids) -> Batch:
-        chosen = torch.from_numpy(ids)
-        inputs = {name: tensor[chosen] for name, tensor in self._inputs.items()}
-        labels = self._labels[chosen]
-        if self._lengths is not None:
-            longest = int(self._lengths[chosen].max())
-            width = next(iter(inputs.values())).shape[-1]
-            inputs = {name: tensor[..., :longest] for name, tensor in inputs.items()}
-            if labels.dim() > 1 and labels.shape[-1] == width:
-                labels = labels[..., :longest]
-        return Batch(inputs, labels)
+        return self._shelf.take(torch.from_numpy(ids))
+
+    def shelf(self) -> TensorShelf:
+        return self._shelf
 
     def labels(self) -> Tensor:
         return self._labels

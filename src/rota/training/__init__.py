@@ -5,5 +5,15 @@ from rota.training._evaluate import collect_facts, evaluate, evaluation_tasks
 from rota.training._fit import fit
 from rota.training._folder import refuse_old
 from rota.training._recorder import NotANumberError
+from rota.training.engine import look
 
-__all__ = ["Checkpoints", "NotANumberError", "collect_facts", "evaluate", "evaluation_tasks", "fit", "refuse_old"]
+__all__ = [
+    "Checkpoints",
+    "NotANumberError",
+    "collect_facts",
+    "evaluate",
+    "evaluation_tasks",
+    "fit",
+    "look",
+    "refuse_old",
+]

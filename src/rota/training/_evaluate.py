@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,8 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rota.streams import Shard
-from rota.tasks import IGNORED, Facts, Ids, Rows, Task
-from rota.training.engine import at_least_float
+from rota.tasks import IGNORED, Facts, Ids, Kind, Rows, Task
+from rota.training.engine import Look
+from rota.training.engine import look as eager_look
 
 Gather = Callable[[Any], list[Any]]
 """Collects one object per process, in the order of the ranks."""
@@ -27,6 +29,7 @@ def evaluate(
     batch_size: int = 250,
     shard: Shard = Shard(),  # noqa: B008 - immutable
     gather: Gather = lambda own: [own],
+    look: Look | None = None,
 ) -> dict[str, Any]:
     """Loss, metrics and score of each task, and the averages over the tasks that count.
 
@@ -38,20 +41,21 @@ def evaluate(
         split: Which rows.
         batch_size: Rows per forward pass.
         shard, gather: In several processes: which rows are this process's, and how results come together.
+        look: How rows go through the model; by default one operation after the other.
 
     Returns:
         {"split", "average", "loss", "tasks": {task: {"loss", "score", "metrics", "n"}}}, plain JSON; a number
         that is none (a loss that overflowed) is None.
     """
+    look = look or functools.partial(eager_look, model)
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
-        with torch.no_grad():  # not inference mode: a model may keep what it makes in its first pass
-            results = {
-                task.name: _evaluate_task(model, task, split, batch_size, shard, gather)
-                for task in tasks
-                if task.size(split)
-            }
+        results = {
+            task.name: _evaluate_task(look, task, split, batch_size, shard, gather)
+            for task in tasks
+            if task.size(split)
+        }
     finally:
         for module, training in modes:
             module.training = training
@@ -64,18 +68,16 @@ def evaluate(
     }
 
 
-def _evaluate_task(
-    model: nn.Module, task: Task, split: str, batch_size: int, shard: Shard, gather: Gather
-) -> dict[str, Any]:
+def _evaluate_task(look: Look, task: Task, split: str, batch_size: int, shard: Shard, gather: Gather) -> dict[str, Any]:
     rows = task.splits[split]
-    facts = collect_facts(model, task, rows, batch_size, shard, gather)
+    facts = collect_facts(look, task, rows, batch_size, shard, gather)
     loss = facts.pop("loss").double().mean().item()
     metrics = task.kind.metrics(facts, rows)
     return {"loss": _number(loss), "score": task.kind.score(metrics), "metrics": metrics, "n": len(rows)}
 
 
 def collect_facts(
-    model: nn.Module,
+    look: Look,
     task: Task,
     rows: Rows,
     batch_size: int = 250,
@@ -83,17 +85,22 @@ def collect_facts(
     gather: Gather = lambda own: [own],
 ) -> Facts:
     """The facts of a task's kind about all rows, in their order, and the `loss` of each."""
-    device = next(model.parameters()).device
-    order, own = _by_length(rows), []
-    for number, start in enumerate(range(0, len(rows), batch_size)):
+    order, own, most = _by_length(rows), [], max(1, min(batch_size, len(rows)))
+    for number, start in enumerate(range(0, len(rows), most)):
         if number % shard.world == shard.rank:
-            batch = rows.batch(order[start : start + batch_size]).to(device)
-            outputs = at_least_float(model(task.name, batch.inputs))
-            facts = {"loss": task.kind.losses(outputs, batch.labels), **task.kind.facts(outputs, batch.labels)}
-            own.append((number, {name: tensor.cpu() for name, tensor in facts.items()}))
+            found = look(task, rows, order[start : start + most], most, _facts)
+            own.append(
+                (number, {name: tensor.to("cpu", non_blocking=True, copy=True) for name, tensor in found.items()})
+            )
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()  # once: all batches are on their way
     batches = sorted((pair for pairs in gather(own) for pair in pairs), key=lambda pair: pair[0])
     places = torch.from_numpy(np.argsort(order))
     return {name: joined[places] for name, joined in _join([facts for _, facts in batches]).items()}
+
+
+def _facts(kind: Kind, outputs: Tensor, labels: Tensor) -> Facts:
+    return {"loss": kind.losses(outputs, labels), **kind.facts(outputs, labels)}
 
 
 def _by_length(rows: Rows) -> Ids:

@@ -27,7 +27,8 @@ from rota.training._optimizer import load_optimizer_tensors, optimizer_tensors
 from rota.training._progress import ProgressBar
 from rota.training._recorder import Recorder
 from rota.training._session import Session, surroundings, threads_for
-from rota.training.engine import EagerEngine
+from rota.training._settled import settled
+from rota.training.engine import EagerEngine, GraphEngine
 
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 FLUSH = 100  # lines of the log that may wait in memory
@@ -65,9 +66,9 @@ def fit(
         The finished run.
     """
     check_tasks(tasks)
-    settings = settings or Settings()
+    settings, reason = settled(settings or Settings(), listens=signal is not None)
     session = Session(settings)
-    with surroundings(threads_for(model, settings)):
+    with surroundings(threads_for(model, settings), gpu=session.accelerator.device.type == "cuda"):
         session.seed(settings.seed)
         training = _Training(model, tasks, policy, Path(folder), settings, stream, signal, session)
         start = training.open(resume)
@@ -76,6 +77,7 @@ def fit(
         try:
             with ProgressBar(Path(folder).name, settings.steps, start, shown=progress and session.writes) as bar:
                 bar.noticed(tasks)
+                bar.uncaptured(reason)
                 training.run(start, bar)
         finally:
             training.close()
@@ -104,7 +106,8 @@ class _Training:
         self.stream = stream(
             trained, policy, rows, settings.seed, session.shard, settings.num_workers, settings.group_lengths
         )
-        self.engine = EagerEngine(model, tasks, settings, session.accelerator)
+        engine = EagerEngine if settings.engine == "eager" else GraphEngine
+        self.engine = engine(model, tasks, settings, session.accelerator)
         self.judge = Judge(settings.best, settings.patience)
         self.seconds = 0.0
 
@@ -120,7 +123,8 @@ class _Training:
             turn = self.stream.next(step)
             self.recorder.step(turn, self.engine.update(turn, self.signal))
             done = step + 1
-            bar.step(done)
+            bar.step(done, self.engine.captures)
+            bar.uncaptured(self.engine.fallback)
             try:
                 if done % settings.evaluation_interval == 0 or done == settings.steps:
                     self._evaluate(done, bar)
@@ -156,7 +160,7 @@ class _Training:
             # Somebody chose an older one: the newer ones go before the log is cut back behind them.
             self.checkpoints.drop_after(found[0]["step"])
         self.log = LogWriter(self.folder / LOG, found[0]["log"] if found else 0) if self.session.writes else None
-        self.recorder = Recorder(self.policy, self.log, self.settings.delay, skips=self.settings.on_nan == "skip")
+        self.recorder = Recorder(self.policy, self.log, self.settings.delay or 0, self.settings.on_nan == "skip")
         return self._restore(*found) if found else 0
 
     def _describe(self) -> dict[str, Any]:
@@ -165,7 +169,9 @@ class _Training:
         )
 
     def close(self) -> None:
-        """Write what still waits in memory: whoever looks for the reason of a crash looks there."""
+        """Write what still waits in memory: whoever looks for the reason of a crash looks there. Leave the model as any
+        other."""
+        self.engine.close()
         if self.log is not None:
             with contextlib.suppress(OSError):
                 self.log.close()
@@ -195,7 +201,8 @@ class _Training:
 
     def _score(self, split: str) -> dict[str, Any]:
         shard, gather = self.session.shard, self.session.gather
-        result = evaluate(self.engine.model, self.evaluated, split, self.settings.eval_batch_size, shard, gather)
+        rows = self.settings.eval_batch_size
+        result = evaluate(self.engine.model, self.evaluated, split, rows, shard, gather, self.engine.look)
         self.engine.ledger.evaluated += sum(task["n"] for task in result["tasks"].values())
         return result
 
@@ -255,6 +262,11 @@ class _Training:
                 "updates": dict(sorted(self.recorder.updates.items())),
                 "skipped": self.recorder.skipped,
                 "cost": self.engine.ledger.as_dict(),
+                "engine": {
+                    "captures": self.engine.captures,
+                    "seconds": round(self.engine.capture_seconds, 3),
+                    "fallback": self.engine.fallback,
+                },
                 "seconds": round(self.seconds, 3),
             }
             try:

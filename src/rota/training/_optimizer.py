@@ -10,24 +10,53 @@ from torch import Tensor, nn
 from rota.settings import Settings
 
 
-def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
+def make_optimizer(model: nn.Module, settings: Settings, rate: Tensor | None = None) -> torch.optim.Optimizer:
     """The optimizer of the settings; matrices decay, biases and norms do not. Adam's update is one kernel for many
-    parameters, on CPUs too; that of SGD fails where some of them have no momentum yet, so it is left as it is."""
+    parameters, on CPUs too; that of SGD fails where some of them have no momentum yet, so it is left as it is.
+
+    Args:
+        model: Whose parameters.
+        settings: Which optimizer, and how.
+        rate: Where given, a tensor that holds the learning rate: the update can then be captured. `make_state` goes
+            before the first one.
+    """
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
         {"params": [p for p in trained if p.ndim >= 2], "weight_decay": settings.weight_decay},
         {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
+    captured = rate is not None
+    lr = settings.highest_rate if rate is None else rate
     match settings.optimizer:
         case "adamw":
-            return torch.optim.AdamW(groups, lr=settings.highest_rate, fused=True)
+            return torch.optim.AdamW(groups, lr=lr, fused=True, capturable=captured)
         case "adam":
-            return torch.optim.Adam(groups, lr=settings.highest_rate, fused=True)
+            return torch.optim.Adam(groups, lr=lr, fused=True, capturable=captured)
         case "adamax":
-            return torch.optim.Adamax(groups, lr=settings.highest_rate)
+            return torch.optim.Adamax(groups, lr=lr, capturable=captured)
         case "sgd":
-            return torch.optim.SGD(groups, lr=settings.highest_rate, momentum=settings.momentum)
+            return torch.optim.SGD(groups, lr=lr, momentum=settings.momentum, fused=captured)
+
+
+def make_state(optimizer: torch.optim.Optimizer, rate: Tensor) -> None:
+    """Give parameters that have a gradient, but no state yet, the state in which their first update would find them.
+
+    Captured updates must find it: what is made inside of a capture is made again by every replay. An update by nothing
+    at the rate 0 makes it and changes no parameter; then it is set to zero, as it was before.
+    """
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    new = [p for p in parameters if p.grad is not None and not optimizer.state.get(p)]
+    optimizer.zero_grad(set_to_none=True)
+    for parameter in new:
+        parameter.grad = torch.zeros_like(parameter)
+    rate.zero_()
+    optimizer.step()
+    for parameter in new:
+        for value in optimizer.state[parameter].values():
+            if isinstance(value, Tensor):
+                value.zero_()
+    optimizer.zero_grad(set_to_none=True)
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -26,6 +26,7 @@ class ProgressBar:
         self._plain = shown and not self._live
         self._title, self._steps, self._start = title, steps, start
         self._began = self._drawn = time.perf_counter()
+        self._captures, self._reasons = 0, set[str]()
         self._bar = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(),
@@ -53,12 +54,17 @@ class ProgressBar:
         for task in tasks:
             for split, counts in task.notes.get("counted", {}).items():
                 said = ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
-                if self._live or self._plain:
-                    line = f"{task.name}: {said} of {task.size(split):,} {split} rows"
-                    self._console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
+                self._say(f"{task.name}: {said} of {task.size(split):,} {split} rows")
 
-    def step(self, done: int) -> None:
-        """So many steps are done."""
+    def uncaptured(self, reason: str | None) -> None:
+        """Say, once, why steps are not executed as they were to be."""
+        if reason is not None and reason not in self._reasons:
+            self._reasons.add(reason)
+            self._say(f"engine: {reason}")
+
+    def step(self, done: int, captures: int) -> None:
+        """So many steps are done; so many pieces of work were captured so far."""
+        self._captures = captures
         if self._live and time.perf_counter() - self._drawn > self.EVERY:
             self._drawn = time.perf_counter()
             self._bar.update(self._line, completed=done, speed=self._speed(done))
@@ -77,4 +83,9 @@ class ProgressBar:
 
     def _speed(self, done: int) -> str:
         speed = (done - self._start) / max(time.perf_counter() - self._began, 1e-9)
-        return f"{speed:,.{0 if speed >= 10 else 1}f} steps/s"
+        captured = f" · {self._captures} graphs" if self._captures else ""
+        return f"{speed:,.{0 if speed >= 10 else 1}f} steps/s{captured}"
+
+    def _say(self, line: str) -> None:
+        if self._live or self._plain:
+            self._console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)

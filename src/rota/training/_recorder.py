@@ -6,16 +6,14 @@ import math
 from collections import Counter, deque
 from typing import Any
 
-from torch import Tensor
-
 from rota.errors import RotaError
 from rota.feedback import Choice, Feedback
 from rota.policies import Policy
 from rota.runlog import LogWriter
 from rota.streams import Turn
-from rota.training.engine import Outcome
+from rota.training.engine import Late, Outcome
 
-Numbers = Tensor | list[float | None] | None
+Numbers = Late | list[float | None] | None
 
 
 class NotANumberError(RotaError):
@@ -130,7 +128,7 @@ def _culprit(parts: list[dict[str, Any]], numbers: list[float]) -> str:
 
 
 def _read(numbers: Numbers) -> list[float]:
-    if isinstance(numbers, Tensor):
+    if isinstance(numbers, Late):
         return numbers.tolist()
     return [math.nan if number is None else number for number in numbers or []]
 

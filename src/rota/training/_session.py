@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,7 @@ from rota.errors import RotaError
 from rota.seeds import integer
 from rota.settings import Settings
 from rota.streams import Shard
+from rota.training._repeatable import repeatable
 
 SMALL = 2_000_000
 """Parameters below which a second CPU thread only costs."""
@@ -73,12 +75,12 @@ def _leave_the_group() -> None:
 
 
 @contextmanager
-def surroundings(threads: int) -> Iterator[None]:
-    """So many CPU threads and convolutions that repeat to the bit; afterwards all is as it was."""
+def surroundings(threads: int, gpu: bool) -> Iterator[None]:
+    """So many CPU threads, and kernels that repeat to the bit; afterwards all is as it was."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        with torch.random.fork_rng(), torch.backends.cudnn.flags(benchmark=False, deterministic=True):
+        with torch.random.fork_rng(), repeatable() if gpu else contextlib.nullcontext():
             yield
     finally:
         torch.set_num_threads(before)

@@ -1,5 +1,8 @@
 """How a step is executed. The loop, streams, signals and policies do not know it."""
 
-from rota.training.engine._eager import EagerEngine, Outcome, at_least_float
+from rota.training.engine._eager import EagerEngine
+from rota.training.engine._graph import GraphEngine
+from rota.training.engine._look import Look, Measure, look
+from rota.training.engine._outcome import Late, Outcome
 
-__all__ = ["EagerEngine", "Outcome", "at_least_float"]
+__all__ = ["EagerEngine", "GraphEngine", "Late", "Look", "Measure", "Outcome", "look"]

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,28 +17,11 @@ from rota.schedules import warmup_linear
 from rota.settings import Settings
 from rota.signals import Signal, View
 from rota.streams import Part, Turn
-from rota.tasks import Batch, Task
+from rota.tasks import Batch, Facts, Ids, Rows, Task
 from rota.training._optimizer import make_optimizer
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a step brought, one number per part of the turn, still on the device.
-
-    Args:
-        losses: Mean loss before the update, over the rows of all processes.
-        values: What the signal says; None where nobody asked for one.
-        skipped: The loss was not a number and the model was left as it was.
-    """
-
-    losses: Tensor
-    values: Tensor | None = None
-    skipped: bool = False
-
-
-def at_least_float(outputs: Tensor) -> Tensor:
-    """Half precision is for the model; losses are computed in full."""
-    return outputs.float() if outputs.dtype in (torch.float16, torch.bfloat16) else outputs
+from rota.training._repeatable import repeatably
+from rota.training.engine._look import Measure, look
+from rota.training.engine._outcome import Late, Outcome, at_least_float
 
 
 class EagerEngine:
@@ -50,42 +32,48 @@ class EagerEngine:
     """
 
     def __init__(self, model: nn.Module, tasks: Sequence[Task], settings: Settings, accelerator: Accelerator) -> None:
-        self._settings, self._accelerator = settings, accelerator
+        self._settings, self._accelerator, self._device = settings, accelerator, accelerator.device
         self._kinds = {task.name: task.kind for task in tasks}
         self._wrapped = accelerator.prepare_model(model)
         self.model: nn.Module = accelerator.unwrap_model(self._wrapped)
         # All of it: what `from_pretrained` returns is in evaluation mode, and would be trained without its dropout.
         self.model.train()
         self._parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        self.optimizer = make_optimizer(self.model, settings)
+        self.optimizer = self._make_optimizer()
         # Accelerate's wrapper scales gradients for fp16; otherwise it only costs, at every step.
         self._scales = settings.precision == "fp16"
         self._stepper = accelerator.prepare_optimizer(self.optimizer) if self._scales else self.optimizer
-        self._rate = warmup_linear(round(settings.warmup * settings.steps), settings.steps)
+        self._schedule = warmup_linear(round(settings.warmup * settings.steps), settings.steps)
         self.ledger = Ledger()
+        self.captures, self.capture_seconds = 0, 0.0
+        self.fallback: str | None = None
 
     def update(self, turn: Turn, signal: Signal | None = None) -> Outcome:
         """One update of the model."""
-        batches = [part.batch.to(self._accelerator.device).split(self._settings.accumulate) for part in turn.parts]
-        self._stepper.zero_grad(set_to_none=True)
+        batches = [part.batch.to(self._device).split(self._settings.accumulate) for part in turn.parts]
         buffers = self._buffers() if self._settings.on_nan == "skip" else []
-        losses = self._means(turn.parts, self._backward(turn.parts, batches))
+        losses = self._means(turn.parts, repeatably(lambda: self._backward(turn.parts, batches)))
         if not self._usable(losses):
             self._stepper.zero_grad(set_to_none=True)
-            _restore(buffers)
-            return Outcome(losses, skipped=True)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self._settings.highest_rate * self._rate(turn.step)
+            restore(buffers)
+            return Outcome(Late(losses), skipped=True)
+        self._set_rate(self._rate_at(turn.step))
         self._stepper.step()
-        self.ledger.updates += 1
-        self.ledger.train += sum(len(part.ids) for part in turn.parts)
+        self._count(turn)
         if signal is None:
-            return Outcome(losses)
+            return Outcome(Late(losses))
         views = [
             View(part.task, turn.step, losses[k], functools.partial(self._again, part, batches[k]))
             for k, part in enumerate(turn.parts)
         ]
-        return Outcome(losses, torch.stack([signal(view) for view in views]))
+        return Outcome(Late(losses), Late(torch.stack([signal(view) for view in views])))
+
+    def look(self, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: int | None = None) -> Facts:
+        """A measure of rows in a forward pass, in the mode that the model is in; see `Look`."""
+        return look(self.model, task, rows, ids, most, measure, passes)
+
+    def close(self) -> None:
+        """Leave the model as any other."""
 
     def state_dict(self) -> dict[str, Any]:
         """What it remembers beside the tensors of model and optimizer."""
@@ -99,8 +87,23 @@ class EagerEngine:
         if self._scales:
             self._accelerator.scaler.load_state_dict(state["scaler"])
 
+    def _make_optimizer(self, rate: Tensor | None = None) -> torch.optim.Optimizer:
+        return make_optimizer(self.model, self._settings, rate)
+
+    def _rate_at(self, step: int) -> float:
+        return self._settings.highest_rate * self._schedule(step)
+
+    def _set_rate(self, rate: float) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+
+    def _count(self, turn: Turn) -> None:
+        self.ledger.updates += 1
+        self.ledger.train += sum(len(part.ids) for part in turn.parts)
+
     def _backward(self, parts: Sequence[Part], batches: list[list[Batch]]) -> list[Tensor]:
         """Add up the gradients of all forward passes; return this process's sum of losses for each part."""
+        self._stepper.zero_grad(set_to_none=True)
         sums = []
         for part, own in zip(parts, batches, strict=True):
             # Gradients are averaged over processes, hence their number in the factor.
@@ -131,7 +134,7 @@ class EagerEngine:
 
     def _usable(self, losses: Tensor) -> bool:
         """Clip the gradient; say whether it and the losses are numbers. Not asked where losses are read late."""
-        if self._settings.delay > 0:
+        if self._settings.delay:
             self._clip()
             return True
         # The loss comes first: a gradient scaler that has looked at its gradients expects a step to follow.
@@ -150,7 +153,7 @@ class EagerEngine:
         self.ledger.scored += len(part.ids)
         buffers = self._buffers()  # a batch norm counts the rows of an update once
         losses = torch.cat([self._losses(self.model, part.task, batch) for batch in batches])
-        _restore(buffers)
+        restore(buffers)
         return self._means([part], [losses[: part.counted].sum()])[0]
 
     def _buffers(self) -> list[tuple[Tensor, Tensor]]:
@@ -158,7 +161,7 @@ class EagerEngine:
         return [(buffer, buffer.clone()) for buffer in self.model.buffers()]
 
 
-def _restore(buffers: list[tuple[Tensor, Tensor]]) -> None:
+def restore(buffers: list[tuple[Tensor, Tensor]]) -> None:
     for buffer, copy in buffers:
         buffer.copy_(copy)
 

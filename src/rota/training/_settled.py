@@ -1,0 +1,45 @@
+"""What `auto` means on this machine."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from rota.settings import Settings
+
+DELAY = 4
+"""Steps that a GPU may be behind the loop, where nobody waits for their losses."""
+
+
+def settled(settings: Settings, listens: bool) -> tuple[Settings, str | None]:
+    """The settings without anything left open, and where a captured engine was wanted, why it is not used.
+
+    Args:
+        settings: As asked for.
+        listens: Whether the policy hears of each step: then losses are read at once, unless a delay is asked for.
+    """
+    cuda = settings.device == "auto" and torch.cuda.is_available()
+    precision, delay, engine, reason = settings.precision, settings.delay, settings.engine, None
+    if precision == "auto":
+        precision = "bf16" if cuda and torch.cuda.is_bf16_supported() else "no"
+    if delay is None:
+        delay = DELAY if cuda and not listens and settings.on_nan == "stop" else 0
+    if engine == "auto" and not cuda:
+        engine = "eager"  # nobody expects anything else
+    if engine != "eager":
+        reason = _why_eager(settings, cuda, precision)
+        engine = "eager" if reason else "compile" if engine == "compile" else "graph"
+    return settings.model_copy(update={"precision": precision, "delay": delay, "engine": engine}), reason
+
+
+def _why_eager(settings: Settings, cuda: bool, precision: str) -> str | None:
+    obstacles = {
+        "there is no CUDA device": not cuda,
+        "several processes train together": int(os.environ.get("WORLD_SIZE", 1)) > 1,
+        "gradients are accumulated": settings.accumulate > 1,
+        "fp16 scales its gradients": precision == "fp16",
+        "adamax cannot be captured": settings.optimizer == "adamax",
+        "a step is skipped when its loss is not a number": settings.on_nan == "skip",
+    }
+    return next((reason for reason, holds in obstacles.items() if holds), None)

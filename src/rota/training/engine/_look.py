@@ -1,0 +1,58 @@
+"""Forward passes without an update: evaluations, surveys, scores of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from rota.tasks import Facts, Ids, Kind, Rows, Task
+from rota.training._repeatable import repeatably
+from rota.training.engine._outcome import at_least_float
+
+Measure = Callable[[Kind, Tensor, Tensor], Facts]
+"""What is to be known of rows, from what the model says of them and their labels: tensors with the rows first. Pass
+the same function each time: a captured pass belongs to it."""
+
+
+class Look(Protocol):
+    """Something that looks at rows with a model."""
+
+    def __call__(
+        self, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: int | None = None
+    ) -> Facts:
+        """A measure of some rows, on the device, to be copied before the next look.
+
+        Args:
+            task: Whose rows.
+            rows: All of them.
+            ids: Which.
+            most: How many rows a look at these takes at most.
+            measure: What is to be known.
+            passes: Where given, the model answers so many times, and the measure gets [passes, rows, …]; only dropout
+                makes them differ.
+        """
+
+
+@torch.no_grad()  # not inference mode: a model may keep what it makes in its first pass
+def look(
+    model: nn.Module, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: int | None = None
+) -> Facts:
+    """Look at rows, one operation after the other; see `Look`."""
+    batch = rows.batch(ids).to(next(model.parameters()).device)
+
+    def measured() -> Facts:
+        outputs = in_passes(lambda inputs: model(task.name, inputs), batch.inputs, passes)
+        return measure(task.kind, at_least_float(outputs), batch.labels)
+
+    return repeatably(measured)
+
+
+def in_passes(answer: Callable[[dict[str, Tensor]], Tensor], inputs: dict[str, Tensor], passes: int | None) -> Tensor:
+    """One answer, or several of them as [passes, rows, …], from a single pass over copies of the rows."""
+    if passes is None:
+        return answer(inputs)
+    outputs = answer({name: tensor.repeat(passes, *[1] * (tensor.dim() - 1)) for name, tensor in inputs.items()})
+    return outputs.unflatten(0, (passes, -1))

@@ -1,0 +1,28 @@
+"""Engines that capture, without a GPU."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `rerun.py`
+sys.path.insert(0, str(Path(__file__).parent.parent))  # for `test_fit.py`
+
+
+@pytest.fixture
+def captured(monkeypatch):
+    """`engine="graph"` captures here; returns what captures, in the order in which it was made."""
+    from rerun import Rerun
+
+    made = []
+
+    def make(device):
+        made.append(Rerun(device))
+        return made[-1]
+
+    monkeypatch.setattr("rota.training.engine._graph.CudaGraphs", make)
+    monkeypatch.setattr("rota.training.engine._graph.room_on", lambda device: 2**24)
+    monkeypatch.setattr("rota.training._settled._why_eager", lambda *_: None)
+    return made
