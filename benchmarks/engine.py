@@ -14,6 +14,7 @@ import gc
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any
 import torch
 import training
 from datapath import TASKS, data_folder, versions
+from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 from training import Case, Clock, Order
 
@@ -37,7 +39,8 @@ ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
     "graph, delay 0": ("fit", {"engine": "graph", "delay": 0}),
     "compile": ("fit", {"engine": "compile", "delay": 4}),
 }
-CAPTURED = 6  # a captured engine does so many times more updates in a section: it is that much faster
+CAPTURED = 4  # a captured engine does so many times more updates in a section: it is about that much faster
+BEFORE = 150  # eager updates before the clock starts: cuDNN plans its attention for each new length
 LIMITS = {"updates/s": 250.0, "over Trainer": 7.5, "seconds of captures": 20.0, "memory over eager": 1.3}
 
 
@@ -47,6 +50,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="minilm", help="the small encoder: minilm, or a folder with it")
     parser.add_argument("--updates", type=int, default=100, help="timed updates in a section of an eager engine")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--models", nargs="*", help="only these: minilm, BERT base, LeNet")
     parser.add_argument("--json", type=Path, help="write all figures here")
     asked = parser.parse_args()
     if asked.data is None or not (asked.data / "glue").is_dir() or not torch.cuda.is_available():
@@ -56,12 +60,16 @@ def main() -> None:
     print(f"{versions()}; {torch.cuda.get_device_name()}; a matrix product of 8192³ in bf16: {peak / 1e12:.0f} TFLOP/s")
     found: dict[str, Any] = {"peak": peak, "versions": versions()}
     for name, case in cases(asked.data, asked.encoder, asked.updates).items():
+        if asked.models and name not in asked.models:
+            continue
         rounds = [one_round(case, number) for number in range(asked.rounds)]
         work = arithmetic(case, training.order_of(case, seed=0)[:50])
         found[name] = report(name, case, rounds, work / peak)
+        if name == "minilm":
+            found["calls"] = calls_per_update(case)
         if asked.json:
             asked.json.write_text(json.dumps(found, indent=1))
-    sys.exit(0 if judge(found["minilm"]) else 1)
+    sys.exit(1 if "minilm" in found and not judge(found["minilm"]) else 0)
 
 
 def cases(data: Path, encoder: str, updates: int) -> dict[str, Case]:
@@ -73,11 +81,11 @@ def cases(data: Path, encoder: str, updates: int) -> dict[str, Case]:
     base = MultiTaskModel(Pretrained(BertModel(BertConfig(), add_pooling_layer=False), "mean"), texts)
     pictures = [picture_task(name, seed) for seed, name in enumerate(("left", "right"))]
     lenet = MultiTaskModel(LeNet(), pictures)
-    common = {"updates": updates, "precision": "bf16", "device": "cuda", "before": 20}
+    common = {"updates": updates, "precision": "bf16", "device": "cuda", "before": BEFORE}
     return {
         "minilm": Case(texts, small, **common),
-        "BERT base": Case(texts, base, **common),
         "LeNet": Case(pictures, lenet, batch=256, **common),
+        "BERT base": Case(texts, base, **common),
     }
 
 
@@ -100,7 +108,7 @@ def one_round(case: Case, number: int) -> dict[str, dict[str, float]]:
     for name, (section, changes) in ENGINES.items():
         own = replace(case, **changes)
         if changes.get("engine") in ("graph", "compile"):
-            own = replace(own, updates=CAPTURED * case.updates, before=9 * case.updates)
+            own = replace(own, updates=CAPTURED * case.updates, before=CAPTURED * BEFORE)
         gc.collect()
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
@@ -155,6 +163,34 @@ def judge(found: dict[str, Any]) -> bool:
     for name, holds in held.items():
         print(f"graph, minilm: {name}, limit {LIMITS[name]:g}: {'holds' if holds else 'BROKEN'}")
     return all(held.values())
+
+
+def calls_per_update(case: Case, updates: int = 50) -> dict[str, float]:
+    """Print what an update asks of the CUDA driver. A loop that waited for the device would synchronise with it, or
+    with the stream, once per update; waiting for an event waits for the loss of four updates ago, for nothing else."""
+    own = replace(case, engine="graph", delay=4, before=2 * CAPTURED * BEFORE, updates=updates)
+    clock = Profiled(own, seed=0)
+    training.train_fit(own, 0, training.order_of(own, seed=0), clock)
+    counts = Counter(event.name for event in clock.events if event.name.startswith("cuda"))
+    found = {name: count / updates for name, count in counts.most_common()}
+    shown = ", ".join(f"{name} {count:.2f}" for name, count in found.items() if count > 0.5 or "Synchronize" in name)
+    print(f"\ngraph, minilm: calls per update over {updates} updates: {shown}", flush=True)
+    return found
+
+
+class Profiled(Clock):
+    """A clock that watches the driver while it runs."""
+
+    events: Sequence[Any] = ()
+
+    def tick(self) -> None:
+        super().tick()
+        if len(self.begun) == self._case.before + 1:
+            self._profile = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+            self._profile.__enter__()
+        if len(self.begun) == self._case.before + self._case.updates:
+            self._profile.__exit__(None, None, None)
+            self.events = list(self._profile.events() or [])
 
 
 def matrix_speed(side: int = 8192, times: int = 20) -> float:

@@ -39,7 +39,9 @@ class Settings(BaseModel):
     eval_every: Count | None = Field(None, description="steps between evaluations; default a twentieth of all")
     eval_rows: Count | None = Field(None, description="rows of a task in an evaluation; default all")
     eval_batch_size: Count = Field(250, description="rows per forward pass of an evaluation")
-    checkpoint_every: Count | None = Field(None, description="steps between checkpoints; default eval_every")
+    checkpoint_every: Count | None = Field(
+        None, description="steps between checkpoints; default at evaluations, unless the last one was just before"
+    )
     best: Literal["score", "loss", "last"] = Field(
         "score", description="what makes a checkpoint the best: highest average score, lowest average loss, being last"
     )
@@ -69,7 +71,3 @@ class Settings(BaseModel):
     @property
     def evaluation_interval(self) -> int:
         return self.eval_every or max(1, math.ceil(self.steps / 20))
-
-    @property
-    def checkpoint_interval(self) -> int:
-        return self.checkpoint_every or self.evaluation_interval

@@ -7,6 +7,7 @@ import errno
 import json
 import math
 import os
+import time
 
 import numpy as np
 import pytest
@@ -525,6 +526,25 @@ def test_an_evaluation_that_overflows_is_logged_as_none_and_never_the_best(tmp_p
     run = train(tmp_path / "r", tasks=tasks, settings=QUICK.model_copy(update={"best": "loss"}))
     assert all(line["loss"] is None and line["tasks"]["a"]["loss"] is None for line in run.lines("eval"))
     assert run.finished
+
+
+def test_writing_checkpoints_takes_a_small_share_of_the_time(tmp_path, monkeypatch):
+    """Unless somebody asks for more; the best model is written with them, and is the right one."""
+    saved, real = [], Checkpoints.save
+
+    def slow(self, step, *content):
+        saved.append(step)
+        time.sleep(0.3)
+        real(self, step, *content)
+
+    monkeypatch.setattr(Checkpoints, "save", slow)
+    settings = QUICK.model_copy(update={"checkpoint_every": None, "eval_every": 2})
+    run = train(tmp_path / "r", settings=settings)
+    assert saved == [2, 40]
+    often = train(tmp_path / "often", settings=settings.model_copy(update={"checkpoint_every": 2}))
+    assert len(saved) == 2 + 20
+    assert run.summary["best"] == often.summary["best"]
+    assert_same_run(tmp_path / "r", tmp_path / "often")
 
 
 def test_a_model_of_ones_own_is_enough(tmp_path):

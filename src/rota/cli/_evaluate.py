@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,12 +15,23 @@ from rich.table import Table
 from rota.cli._tables import number
 
 
+class Engine(StrEnum):
+    """How rows go through the model."""
+
+    auto = "auto"
+    eager = "eager"
+    graph = "graph"
+
+
 def evaluate(
     run: Annotated[Path, typer.Argument(help="a run folder")],
     split: Annotated[str, typer.Option(metavar="dev|test|train", help="which rows")] = "dev",
     tasks: Annotated[str, typer.Option(metavar="A,B,…", help="only these tasks of the run")] = "",
     data: Annotated[Path | None, typer.Option(help="data folder [dim](that of the run)[/dim]")] = None,
     rows: Annotated[int | None, typer.Option(min=1, help="at most so many rows of a task [dim](all)[/dim]")] = None,
+    engine: Annotated[
+        Engine, typer.Option(help="how rows go through the model; auto captures CUDA graphs where that pays")
+    ] = Engine.auto,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
 ) -> None:
     """Score the best model of a run with every metric of its tasks.
@@ -31,7 +43,7 @@ def evaluate(
 
     names = [name.strip() for name in tasks.split(",") if name.strip()]
     trained = Trained(run)
-    result = trained.evaluate(split, data, names, rows)
+    result = trained.evaluate(split, data, names, rows, engine.value)
     result["averages"] = glue_averages(result["tasks"])
     if as_json:
         typer.echo(json.dumps(result))

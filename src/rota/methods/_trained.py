@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -16,7 +18,10 @@ from rota.methods._run import reading_of, tasks_of
 from rota.models import Head, MultiTaskModel, Pretrained, build_model, save_model
 from rota.runlog import Run
 from rota.tasks import Task
-from rota.training import Checkpoints, collect_facts, evaluate, evaluation_tasks, look
+from rota.training import Checkpoints, captured_looks, collect_facts, evaluate, evaluation_tasks, look
+
+MANY = 200
+"""Batches from which capturing pays: a capture takes as long as several eager batches, and there are dozens of them."""
 
 
 class Trained:
@@ -49,7 +54,12 @@ class Trained:
         return model.to(torch.accelerator.current_accelerator() if gpu else "cpu").eval()
 
     def evaluate(
-        self, split: str = "dev", data: Path | None = None, tasks: Sequence[str] = (), rows: int | None = None
+        self,
+        split: str = "dev",
+        data: Path | None = None,
+        tasks: Sequence[str] = (),
+        rows: int | None = None,
+        engine: Literal["auto", "eager", "graph"] = "auto",
     ) -> dict[str, Any]:
         """Loss, metrics and score of each task, as `rota.evaluate` returns them.
 
@@ -58,6 +68,8 @@ class Trained:
             data: The data folder, where it is not the one of the run.
             tasks: Only these.
             rows: At most so many rows of each task.
+            engine: How rows go through the model: one operation after the other, or captured as CUDA graphs. By default
+                captured where there are so many batches that it pays.
         """
         plan = self.plan if data is None else self.plan.model_copy(update={"data": str(data)})
         known = list(self.run.info["tasks"])
@@ -68,7 +80,14 @@ class Trained:
         if not any(task.size(split) for task in wanted):
             raise RotaError(f"Expected rows in split '{split}'. Found none in {', '.join(t.name for t in wanted)}.")
         chosen = evaluation_tasks(wanted, rows)
-        return evaluate(self.model, chosen, split, self.plan.eval_batch_size)
+        size = self.plan.eval_batch_size
+        batches = sum(math.ceil(task.size(split) / size) for task in chosen)
+        captured = engine == "graph" or (engine == "auto" and self._on_gpu and batches >= MANY)
+        if captured and not self._on_gpu:
+            raise RotaError("The engine 'graph' expects a CUDA device. Found none. Use --engine eager.")
+        with self._precision():
+            look = captured_looks(self.model, self._half) if captured else None
+            return evaluate(self.model, chosen, split, size, look=look)
 
     def predict(self, task: str, path: Path) -> Iterator[dict[str, Any]]:
         """What the model says to each example of a file; `Unlabelled` says which files are read. A file that cannot
@@ -84,7 +103,8 @@ class Trained:
         assert isinstance(head, Head)
         for rows in unlabelled.chunks():
             subject = Task(task, head.kind, {"rows": rows})
-            facts = collect_facts(partial(look, self.model), subject, rows, self.plan.eval_batch_size)
+            with self._precision():
+                facts = collect_facts(partial(look, self.model), subject, rows, self.plan.eval_batch_size)
             yield from head.kind.answers(facts, rows)
 
     def export(self, folder: Path) -> None:
@@ -96,6 +116,18 @@ class Trained:
         if isinstance(encoder, Pretrained):
             encoder.export(folder / "encoder")
             self._reading.tokenizer.save(folder / "encoder")
+
+    @property
+    def _on_gpu(self) -> bool:
+        return next(self.model.parameters()).is_cuda
+
+    @property
+    def _half(self) -> bool:
+        """Whether the model answers in bf16, as it was trained; never on a CPU, which is slow at that."""
+        return self.plan.precision == "bf16" and self._on_gpu
+
+    def _precision(self) -> AbstractContextManager[None]:
+        return torch.autocast("cuda", torch.bfloat16) if self._half else nullcontext()
 
     @property
     def _reading(self) -> Reading:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rota.runlog import Run
 
-HARMLESS = {"seed", "device", "threads", "num_workers", "eval_batch_size", "checkpoint_every"}
+HARMLESS = {"seed", "device", "threads", "engine", "num_workers", "eval_batch_size", "checkpoint_every"}
 """Fields that runs of one group may differ in: the seed, and how a run was executed."""
 
 SHOWN = 3  # fields that fit into the name of a group

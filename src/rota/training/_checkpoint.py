@@ -44,9 +44,6 @@ class Checkpoints:
         """Write the best model beside older best ones; `prune_best` drops those when nobody needs them."""
         self._write(self._folder / "best" / _name(step), step, {"model": model}, None)
 
-    def has_best(self, step: int) -> bool:
-        return (self._folder / "best" / _name(step)).is_dir()
-
     def prune_best(self, step: int | None) -> None:
         """Drop all best models but that of `step`."""
         for path in (self._folder / "best").glob("step-*"):

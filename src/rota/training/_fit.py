@@ -32,6 +32,7 @@ from rota.training.engine import EagerEngine, GraphEngine
 
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 FLUSH = 100  # lines of the log that may wait in memory
+WRITING = 0.05  # share of the time that writing checkpoints may take
 
 
 def fit(
@@ -109,7 +110,9 @@ class _Training:
         engine = EagerEngine if settings.engine == "eager" else GraphEngine
         self.engine = engine(model, tasks, settings, session.accelerator)
         self.judge = Judge(settings.best, settings.patience)
+        self.best: tuple[int, dict[str, torch.Tensor]] | None = None
         self.seconds = 0.0
+        self.saved, self.writing = time.perf_counter(), 0.0
 
     def run(self, start: int, bar: ProgressBar) -> None:
         """The loop on one screen."""
@@ -128,7 +131,7 @@ class _Training:
             try:
                 if done % settings.evaluation_interval == 0 or done == settings.steps:
                     self._evaluate(done, bar)
-                if done % settings.checkpoint_interval == 0 and done < settings.steps:
+                if self._saves(done):
                     self._save(done)
                 self._flush()
             except OSError as error:
@@ -187,8 +190,6 @@ class _Training:
         self.engine.load_state_dict(state["engine"])
         self.seconds = state["seconds"]
         step: int = state["step"]
-        if self.judge.best_step == step and not self.checkpoints.has_best(step) and self.session.writes:
-            self.checkpoints.save_best(step, self.engine.model.state_dict())  # the disk was full at that moment
         return step
 
     def _evaluate(self, done: int, bar: ProgressBar) -> None:
@@ -197,7 +198,9 @@ class _Training:
         self.recorder.note({"kind": "eval", "step": done, **result, "mixture": mixture})
         bar.evaluated(done, result["average"], mixture)
         if done and self.judge.is_best(done, result) and self.session.writes:
-            self.checkpoints.save_best(done, self.engine.model.state_dict())
+            # Written with the next checkpoint: a run that dies before it finds its best model again.
+            tensors = self.engine.model.state_dict().items()
+            self.best = done, {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors}
 
     def _score(self, split: str) -> dict[str, Any]:
         shard, gather = self.session.shard, self.session.gather
@@ -209,6 +212,19 @@ class _Training:
     def _flush(self) -> None:
         if self.log is not None and self.log.waiting >= FLUSH:
             self.log.flush()
+
+    def _saves(self, done: int) -> bool:
+        """Whether it is time for a checkpoint: as asked for, or at evaluations so that writing takes a small share of
+        the time."""
+        settings = self.settings
+        if done == settings.steps:
+            return False  # the loop ends with one
+        if settings.checkpoint_every is not None:
+            return done % settings.checkpoint_every == 0
+        if done % settings.evaluation_interval:
+            return False
+        waited = time.perf_counter() - self.saved
+        return bool(self.session.gather(waited * WRITING >= self.writing)[0])  # all processes as the first one
 
     def _save(self, done: int) -> None:
         now = time.perf_counter()
@@ -225,10 +241,15 @@ class _Training:
             "seconds": self.seconds,
         }
         if self.session.writes:
+            if self.best is not None:
+                self.checkpoints.save_best(*self.best)
+                self.best = None
             tensors = {"model": self.engine.model.state_dict(), "optimizer": optimizer_tensors(self.engine.optimizer)}
             self.checkpoints.save(done, tensors, state)
             self.checkpoints.prune_best(self.judge.best_step)
         self.session.wait()
+        self.saved = time.perf_counter()
+        self.writing = self.saved - now
 
     def _rescue(self, done: int, error: OSError) -> None:
         """The disk is full: give up the older checkpoint, save what was trained, and say what to do."""

@@ -72,8 +72,12 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 def load_optimizer_tensors(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
     """Bring the optimizer back to the state that `optimizer_tensors` wrote."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Any]] = {}
     for key, tensor in tensors.items():
         number, name = key.split(".", 1)
-        state.setdefault(int(number), {})[name] = tensor.clone()
+        own = parameters[int(number)]
+        # Laid out in memory like the parameter: a fused update walks through both of them alike.
+        alike = torch.empty_like(own, dtype=tensor.dtype, device="cpu") if tensor.shape == own.shape else tensor.clone()
+        state.setdefault(int(number), {})[name] = alike.copy_(tensor)
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -22,7 +22,7 @@ def captured(monkeypatch):
         made.append(Rerun(device))
         return made[-1]
 
-    monkeypatch.setattr("rota.training.engine._graph.CudaGraphs", make)
+    monkeypatch.setattr("rota.training.engine._capturer.CudaGraphs", make)
     monkeypatch.setattr("rota.training.engine._graph.room_on", lambda device: 2**24)
     monkeypatch.setattr("rota.training._settled._why_eager", lambda *_: None)
     return made

@@ -189,7 +189,7 @@ def test_one_capture_per_task_and_padded_length_when_it_is_first_needed(captured
         engine.update(turn(step, (name, ids), tasks=tasks))
         seen.append(engine.captures)
     assert seen == [1, 1, 2, 3, 4, 4, 4]  # p16, p16, p32, q16, p40 (the longest row), q16, p32
-    shapes = [key[0] for key in engine._steps]
+    shapes = [key[0] for key in engine._capturer.kept]
     assert [(shape.tasks, shape.rows, shape.width) for shape in shapes] == [
         (("p",), 4, 16),
         (("p",), 4, 32),
@@ -391,7 +391,7 @@ def test_a_failed_capture_goes_on_eagerly(tmp_path, captured, monkeypatch, capsy
         graphs.fails_at = {number: error}
         return graphs
 
-    monkeypatch.setattr("rota.training.engine._graph.CudaGraphs", fails)
+    monkeypatch.setattr("rota.training.engine._capturer.CudaGraphs", fails)
     tasks = make_tasks()
     settings = GRAPH.model_copy(update={"checkpoint_every": 5})
     run = fit(make_model(tasks, 0.0), tasks, uniform(NAMES), tmp_path / "cut", settings)
@@ -412,7 +412,7 @@ def test_a_resumed_run_that_gave_up_does_not_try_again(captured):
 
 
 def test_ever_new_shapes_end_somewhere(captured, monkeypatch):
-    monkeypatch.setattr("rota.training.engine._graph.MOST", 2)
+    monkeypatch.setattr("rota.training.engine._capturer.MOST", 2)
     tasks = text_tasks()
     engine = engine_for(tasks, Bag())
     for step, row in enumerate((0, 2, 3)):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
 from torch import nn
 
 
@@ -21,6 +25,18 @@ def compile_blocks(blocks: list[nn.Module]) -> None:
     """Fuse the small kernels of these modules. One compilation is for all lengths."""
     for block in blocks:
         block.compile(dynamic=True)
+
+
+@contextmanager
+def as_if_capturing() -> Iterator[None]:
+    """Models look whether they are captured, and then do not ask the device whether they may take a shorter way. A
+    rehearsal must take the way of the capture, in which nothing can be compiled any more."""
+    asked = torch.cuda.is_current_stream_capturing
+    torch.cuda.is_current_stream_capturing = lambda: True
+    try:
+        yield
+    finally:
+        torch.cuda.is_current_stream_capturing = asked
 
 
 def uncompile_blocks(blocks: list[nn.Module]) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -13,25 +11,20 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from rota.errors import RotaError
 from rota.settings import Settings
 from rota.signals import Signal, View
 from rota.streams import Part, Turn
 from rota.tasks import Facts, Ids, Rows, Shelved, Task
 from rota.training._optimizer import make_state
-from rota.training._repeatable import repeatably
-from rota.training.engine._blocks import compile_blocks, repeated_blocks, uncompile_blocks
-from rota.training.engine._capture import CudaGraphs, Graphs, Result, unchanged
+from rota.training.engine._capturer import Captured, Capturer
 from rota.training.engine._eager import EagerEngine, restore
-from rota.training.engine._look import Measure, in_passes
+from rota.training.engine._look import Measure
+from rota.training.engine._looks import CapturedLooks
 from rota.training.engine._low import LowCopies
-from rota.training.engine._outcome import Late, Outcome, at_least_float
+from rota.training.engine._outcome import Late, Outcome
 from rota.training.engine._pass import Pass
 from rota.training.engine._shapes import Shape, padded_rows
 from rota.training.engine._supply import Supply, room_on
-
-MOST = 256
-"""Captured pieces of work; rows of somebody's own that come in ever new shapes must end somewhere."""
 
 
 @runtime_checkable
@@ -40,15 +33,6 @@ class Several(Protocol):
 
     def several(self, tasks: Sequence[str], inputs: dict[str, Tensor]) -> dict[str, Tensor]: ...
     def only_for(self, task: str) -> list[nn.Parameter]: ...
-
-
-@dataclass
-class _Captured:
-    """Captured work and the rows that it is about."""
-
-    rows: Pass
-    replay: Callable[[], Any]
-    again: Callable[[], Tensor] | None = None
 
 
 class GraphEngine(EagerEngine):
@@ -67,17 +51,13 @@ class GraphEngine(EagerEngine):
     ) -> None:
         super().__init__(model, tasks, settings, accelerator)
         device = accelerator.device
-        self._graphs: Graphs = CudaGraphs(device)
+        self._capturer = Capturer(self.model, device, compiled=settings.engine == "compile")
         self._supply = Supply(device, room_on(device))
+        half = torch.bfloat16 if settings.precision == "bf16" else None
+        self._low = LowCopies(self.model, half, products=not self._capturer.compiled)
+        self._looks = CapturedLooks(self.model, self._capturer, self._supply, self._low, device)
         self._trained = {task.name: task for task in tasks if task.trained}
-        self._blocks = repeated_blocks(self.model) if settings.engine == "compile" else []
-        compile_blocks(self._blocks)
-        low = torch.bfloat16 if settings.precision == "bf16" else None
-        self._low = LowCopies(self.model, low, products=not self._blocks)
         self._normalised = any(isinstance(module, _BatchNorm) for module in self.model.modules())
-        self._gave_up = False
-        self._steps: dict[object, _Captured] = {}
-        self._looks: dict[object, _Captured] = {}
 
     def update(self, turn: Turn, signal: Signal | None = None) -> Outcome:
         """One update of the model."""
@@ -106,36 +86,30 @@ class GraphEngine(EagerEngine):
         return Outcome(late, Late(torch.stack([signal(view) for view in views])))
 
     def look(self, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: int | None = None) -> Facts:
-        """A measure of rows in a forward pass; see `EagerEngine.look`."""
-        if self._gave_up or not isinstance(rows, Shelved):
-            return super().look(task, rows, ids, most, measure, passes)
-        share = task.name, ids, 1.0, functools.partial(rows.batch, ids)
-        width = self._supply.width([(rows, ids)])
-        key = task.name, id(rows), most, width, measure, passes
-        if key not in self._looks:
-            sources = {task.name: self._supply.source(rows, most, width)}
-            place = Pass(Shape((task.name,), most, width), self._kinds, sources, self._device)
-            place.load([share])
-            work = functools.partial(self._measured, place, task, measure, passes)
-            replay = self._capture(work, work)
-            if replay is None:
-                return super().look(task, rows, ids, most, measure, passes)
-            self._looks[key] = _Captured(place, replay)
-        captured = self._looks[key]
-        captured.rows.load([share])
-        return {name: tensor[: len(ids)] for name, tensor in captured.replay().items()}
+        return self._looks(task, rows, ids, most, measure, passes)
+
+    @property
+    def captures(self) -> int:
+        return self._capturer.captures
+
+    @property
+    def capture_seconds(self) -> float:
+        return self._capturer.seconds
+
+    @property
+    def fallback(self) -> str | None:
+        return self._capturer.reason
 
     def close(self) -> None:
-        uncompile_blocks(self._blocks)
-        self._blocks = []
+        self._capturer.close()
 
     def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "gave_up": self.fallback if self._gave_up else None}
+        return {**super().state_dict(), "gave_up": self.fallback if self._capturer.gave_up else None}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
         if state["gave_up"]:  # a run that went on eagerly goes on eagerly
-            self._give_up(state["gave_up"])
+            self._capturer.give_up(state["gave_up"])
         for group in self.optimizer.param_groups:
             group["lr"] = self._rate  # captured steps write into this one
 
@@ -148,7 +122,7 @@ class GraphEngine(EagerEngine):
 
     # Finding and capturing
 
-    def _step(self, turn: Turn) -> _Captured | None:
+    def _step(self, turn: Turn) -> Captured | None:
         """The captured step for this turn, with its rows loaded; None: it has to be done eagerly."""
         shape = self._shape(turn.parts)
         if shape is None:
@@ -156,24 +130,24 @@ class GraphEngine(EagerEngine):
         shares = [(part.task, part.ids, part.weight, functools.partial(getattr, part, "batch")) for part in turn.parts]
         # The rows of somebody's own say by their shapes what can be captured together.
         key = shape, tuple(_signature(part) for part in turn.parts if not self._is_shelved(part.task))
-        if key in self._steps:
-            step = self._steps[key]
+        if key in self._capturer.kept:
+            step = self._capturer.kept[key]
             step.rows.load(shares, self._rate_at(turn.step))
             return step
         sources = {name: self._supply.source(self._rows_of(name), shape.rows, shape.width) for name in shape.tasks}
         rows = Pass(shape, self._kinds, sources, self._device)
         rows.load(shares, self._rate_at(turn.step))
-        replay = self._capture(functools.partial(self._train, rows), functools.partial(self._rehearse, rows))
+        replay = self._capturer.capture(functools.partial(self._train, rows), functools.partial(self._prepare, rows))
         if replay is None:
             return None
-        self._steps[key] = _Captured(rows, replay)
-        return self._steps[key]
+        self._capturer.kept[key] = Captured(rows, replay)
+        return self._capturer.kept[key]
 
     def _shape(self, parts: Sequence[Part]) -> Shape | None:
         """The shape for these parts; None where no captured step does what they need."""
         count = sum(len(part.ids) for part in parts)
         mixed = len(parts) > 1
-        if self._gave_up or (mixed and not self._mixes()):
+        if self._capturer.gave_up or (mixed and not self._mixes()):
             return None
         own = self._settings.batch_size if mixed else self._trained[parts[0].task].batch_size
         rows = padded_rows(count, own or self._settings.batch_size)
@@ -187,7 +161,9 @@ class GraphEngine(EagerEngine):
         able = isinstance(self.model, Several) and all(map(self._is_shelved, self._trained))
         if able and all(self._kinds[name].sees != "choices" for name in self._trained):
             return True
-        self.fallback = "steps with several tasks are captured for a MultiTaskModel, and not with tasks of choices"
+        self._capturer.reason = (
+            "steps with several tasks are captured for a MultiTaskModel, and not with tasks of choices"
+        )
         return False
 
     def _rows_of(self, task: str) -> Rows:
@@ -196,37 +172,9 @@ class GraphEngine(EagerEngine):
     def _is_shelved(self, task: str) -> bool:
         return isinstance(self._rows_of(task), Shelved)
 
-    def _capture(self, work: Callable[[], Result], rehearsal: Callable[[], object]) -> Callable[[], Result] | None:
-        """Capture, or say why not and go on eagerly."""
-        began = time.perf_counter()
-        try:
-            if self.captures >= MOST:
-                raise RotaError(f"batches have more than {MOST} shapes")
-            with unchanged(self.model, self._device):
-                replay = self._graphs.capture(work, functools.partial(repeatably, rehearsal))
-        except Exception as error:
-            self.optimizer.zero_grad(set_to_none=True)
-            if self._blocks:  # the next step is captured without the compiler
-                self.fallback = f"the layers are not compiled: {_reason(error)}"
-                self.close()
-            else:
-                self._give_up(f"steps are not captured: {_reason(error)}")
-            return None
-        self.captures += 1
-        self.capture_seconds += time.perf_counter() - began
-        return replay
-
-    def _give_up(self, reason: str) -> None:
-        self.fallback, self._gave_up = reason, True
-        self._steps.clear()
-        self._looks.clear()
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-            torch.cuda.empty_cache()
-
     # The work that is captured
 
-    def _rehearse(self, rows: Pass) -> None:
+    def _prepare(self, rows: Pass) -> None:
         """What `_train` does, except that nothing changes; parameters get the optimizer's state that they lack."""
         self._gradients(rows)
         make_state(self.optimizer, self._rate)
@@ -252,7 +200,7 @@ class GraphEngine(EagerEngine):
         return means.detach()
 
     def _answer(self, shape: Shape, inputs: dict[str, Tensor]) -> Mapping[str, Tensor]:
-        with self._accelerator.autocast():
+        with self._low.autocast():
             if shape.mixed:
                 assert isinstance(self.model, Several)
                 return self.model.several(shape.tasks, inputs)
@@ -276,11 +224,11 @@ class GraphEngine(EagerEngine):
             self.optimizer.step()
         del self.optimizer.found_inf  # type: ignore[attr-defined]
 
-    def _losses_after(self, step: _Captured, turn: Turn) -> Tensor:
+    def _losses_after(self, step: Captured, turn: Turn) -> Tensor:
         """Mean losses of the same rows after the update, in training mode."""
         if step.again is None:
             work = functools.partial(self._forward_again, step.rows)
-            step.again = self._capture(work, work)
+            step.again = self._capturer.capture(work, work)
         if step.again is None:
             found = {part.task: self._again(part, [part.batch.to(self._device)]) for part in turn.parts}
             nothing = torch.zeros((), device=self._device)
@@ -296,21 +244,7 @@ class GraphEngine(EagerEngine):
         restore(buffers)
         return means
 
-    @torch.no_grad()
-    def _measured(self, rows: Pass, task: Task, measure: Measure, passes: int | None) -> Facts:
-        with self._low.used(), self._accelerator.autocast():
-            inputs, (batch,) = rows.batches()
-            outputs = in_passes(functools.partial(self.model, task.name), inputs, passes)
-        return measure(task.kind, at_least_float(outputs), batch.labels)
-
 
 def _signature(part: Part) -> tuple[object, ...]:
     batch = part.batch
     return tuple((name, tuple(tensor.shape[1:]), tensor.dtype) for name, tensor in batch.inputs.items())
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, torch.OutOfMemoryError):
-        return "the GPU has too little memory"
-    said = str(error).strip().splitlines() or [type(error).__name__]
-    return said[0][:200]

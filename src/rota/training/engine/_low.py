@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -26,7 +26,7 @@ class LowCopies:
     """
 
     def __init__(self, model: nn.Module, dtype: torch.dtype | None, products: bool = True) -> None:
-        self._products = products
+        self._device, self._dtype, self._products = next(model.parameters()).device, dtype, products
         uses = Counter(id(p) for module in model.modules() for p in module.parameters(recurse=False))
         self._layers = [
             module
@@ -38,6 +38,12 @@ class LowCopies:
         self._places = [(layer, name) for layer in self._layers for name, _ in layer.named_parameters()]
         originals = [layer.get_parameter(name) for layer, name in self._places]
         self._pairs = [(own, nn.Parameter(own.detach().to(dtype), own.requires_grad)) for own in originals]
+
+    def autocast(self) -> AbstractContextManager[None]:
+        """For all that is not a linear layer."""
+        if self._dtype is None:
+            return nullcontext()
+        return torch.autocast(self._device.type, self._dtype)
 
     @contextmanager
     def used(self) -> Iterator[None]:
