@@ -43,10 +43,13 @@ def make_state(optimizer: torch.optim.Optimizer, rate: Tensor) -> None:
     """Give parameters that have a gradient, but no state yet, the state in which their first update would find them.
 
     Captured updates must find it: what is made inside of a capture is made again by every replay. An update by nothing
-    at the rate 0 makes it and changes no parameter; then it is set to zero, as it was before.
+    at the rate 0 makes it and changes no parameter; then it is set to zero, as it was before. The rate stays 0.
     """
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    gradients = [parameter.grad for parameter in parameters]
     new = [p for p in parameters if p.grad is not None and not optimizer.state.get(p)]
+    if not new:
+        return
     optimizer.zero_grad(set_to_none=True)
     for parameter in new:
         parameter.grad = torch.zeros_like(parameter)
@@ -56,7 +59,8 @@ def make_state(optimizer: torch.optim.Optimizer, rate: Tensor) -> None:
         for value in optimizer.state[parameter].values():
             if isinstance(value, Tensor):
                 value.zero_()
-    optimizer.zero_grad(set_to_none=True)
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = gradient
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -382,8 +382,8 @@ def test_eager_passes_differ_by_dropout_alone():
         (RuntimeError("operation not permitted when stream is capturing\nand more"), "operation not permitted when st"),
     ],
 )
-@pytest.mark.parametrize("number", [0, 5])
-def test_a_failed_capture_goes_on_eagerly(tmp_path, captured, monkeypatch, capsys, error, sentence, number):
+@pytest.mark.parametrize(("number", "optimizer"), [(0, "adamw"), (5, "adamw"), (5, "sgd")])
+def test_a_failed_capture_goes_on_eagerly(tmp_path, captured, monkeypatch, capsys, error, sentence, number, optimizer):
     from rerun import Rerun
 
     def fails(device):
@@ -393,7 +393,7 @@ def test_a_failed_capture_goes_on_eagerly(tmp_path, captured, monkeypatch, capsy
 
     monkeypatch.setattr("rota.training.engine._capturer.CudaGraphs", fails)
     tasks = make_tasks()
-    settings = GRAPH.model_copy(update={"checkpoint_every": 5})
+    settings = GRAPH.model_copy(update={"checkpoint_every": 5, "optimizer": optimizer})
     run = fit(make_model(tasks, 0.0), tasks, uniform(NAMES), tmp_path / "cut", settings)
     assert sentence in run.summary["engine"]["fallback"]
     assert capsys.readouterr().err.count(sentence) == 1  # one printed reason

@@ -86,6 +86,7 @@ class GraphEngine(EagerEngine):
         return Outcome(late, Late(torch.stack([signal(view) for view in views])))
 
     def look(self, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: int | None = None) -> Facts:
+        """A measure of rows in a forward pass, in the mode that the model is in when it is captured; see `Look`."""
         return self._looks(task, rows, ids, most, measure, passes)
 
     @property
@@ -118,6 +119,7 @@ class GraphEngine(EagerEngine):
         return super()._make_optimizer(self._rate)
 
     def _set_rate(self, rate: float) -> None:
+        make_state(self.optimizer, self._rate)  # an eager step may come first
         self._rate.fill_(rate)
 
     # Finding and capturing
@@ -178,6 +180,7 @@ class GraphEngine(EagerEngine):
         """What `_train` does, except that nothing changes; parameters get the optimizer's state that they lack."""
         self._gradients(rows)
         make_state(self.optimizer, self._rate)
+        self.optimizer.zero_grad(set_to_none=True)
 
     def _train(self, rows: Pass) -> Tensor:
         """The whole step; returns the mean loss of each task."""
