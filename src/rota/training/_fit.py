@@ -78,7 +78,7 @@ def fit(
         try:
             with ProgressBar(Path(folder).name, settings.steps, start, shown=progress and session.writes) as bar:
                 bar.noticed(tasks)
-                bar.uncaptured(reason)
+                bar.uncaptured(reason and f"eager, because {reason}")
                 training.run(start, bar)
         finally:
             training.close()
