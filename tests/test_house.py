@@ -20,12 +20,12 @@ SOURCE = Path(rota.__file__).parent
 # Each room may import the rooms before it.
 ROOMS = [
     *("errors", "feedback", "seeds", "schedules", "settings", "pretrained"),
-    *("policies", "curves", "offpolicy", "search", "simulation", "runlog"),
+    *("policies", "runlog", "curves", "offpolicy", "search", "simulation"),
     *("tasks", "data", "models", "signals"),
     *("streams", "trials", "training", "methods"),
     *("integrations", "report", "testing", "cli"),
 ]
-GROUND = {"errors", "pretrained", "feedback", "seeds", "schedules", "policies", "simulation", "runlog"}
+GROUND = {"errors", "pretrained", "feedback", "seeds", "schedules", "policies", "offpolicy", "simulation", "runlog"}
 STRANGERS = {("policies", "signals"), ("signals", "policies"), ("models", "data"), ("data", "models")}
 ALLOWED_IN_REPORT = {"errors", "runlog", "settings", "schedules", "policies"}
 
@@ -102,7 +102,11 @@ def run_python(code: str) -> str:
 
 @pytest.mark.parametrize(
     "names",
-    ["rota", "rota.policies, rota.simulation, rota.report, rota.runlog, rota.schedules", "rota.cli, rota.methods"],
+    [
+        "rota",
+        "rota.policies, rota.simulation, rota.offpolicy, rota.report, rota.runlog, rota.schedules",
+        "rota.cli, rota.methods",
+    ],
 )
 def test_light_imports_do_not_load_torch(names):
     heavy = "{'torch', 'accelerate', 'sklearn', 'plotly', 'transformers'}"
