@@ -116,6 +116,20 @@ def test_texts_of_all_lengths_and_kinds_are_alike(tmp_path, captured, monkeypatc
     assert_alike(*runs, tolerance=1e-5)
 
 
+def test_a_staged_task_that_is_absent_from_the_first_step_is_there_later(captured, monkeypatch):
+    monkeypatch.setattr("rota.training.engine._graph.room_on", lambda device: 0)
+    tasks = make_tasks()
+    model = make_model(tasks, dropout=0.0)
+    engine = engine_for(tasks, model)
+    settings = GRAPH.model_copy(update={"precision": "no", "delay": 0, "batch_size": 4})
+    eager = EagerEngine(make_model(tasks, dropout=0.0), tasks, settings, Session(settings).accelerator)
+    for step, shares in enumerate([[("a", [0]), ("b", [1, 2])], [("a", [4]), ("aux", [6, 7])]]):
+        own = turn(step, *shares, tasks=tasks)
+        found, expected = engine.update(own).losses.tolist(), eager.update(own).losses.tolist()
+        assert found == pytest.approx(expected, rel=1e-5)
+    assert engine.captures == 1
+
+
 @pytest.mark.parametrize("case", ["uniform", "exp3s", "joint, heard"])
 def test_stopped_and_resumed_is_never_stopped_although_it_captures_at_other_steps(tmp_path, captured, case):
     """With dropout: a rehearsal that used up random numbers, or an update too many, would show."""
@@ -430,7 +444,8 @@ def test_steps_with_several_tasks_need_a_model_that_answers_for_several(captured
     assert engine.captures == 1
 
 
-def test_a_gradient_that_is_no_number_is_a_loss_that_is_none(captured):
+@pytest.mark.parametrize("engine", [EagerEngine, GraphEngine])
+def test_a_gradient_that_is_no_number_is_a_loss_that_is_none(captured, engine):
     """It is read late, when the weights are already gone: the run has to stop."""
 
     class Roots(Sums):
@@ -439,8 +454,8 @@ def test_a_gradient_that_is_no_number_is_a_loss_that_is_none(captured):
 
     tasks = make_tasks()
     own = [dataclasses.replace(t, splits={s: Own(r) for s, r in t.splits.items()}) for t in tasks]
-    engine = engine_for(own, Roots())
-    outcome = engine.update(turn(0, ("a", [0, 1]), tasks=own))
+    settings = GRAPH.model_copy(update={"precision": "no", "delay": 2})
+    outcome = engine(Roots(), own, settings, Session(settings).accelerator).update(turn(0, ("a", [0, 1]), tasks=own))
     assert np.isnan(outcome.losses.tolist()).all()
 
 

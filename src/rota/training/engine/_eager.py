@@ -53,7 +53,9 @@ class EagerEngine:
         batches = [part.batch.to(self._device).split(self._settings.accumulate) for part in turn.parts]
         buffers = self._buffers() if self._settings.on_nan == "skip" else []
         losses = self._means(turn.parts, repeatably(lambda: self._backward(turn.parts, batches)))
-        if not self._usable(losses):
+        if self._settings.delay:
+            losses = self._unless_broken(losses)
+        elif not self._usable(losses):
             self._stepper.zero_grad(set_to_none=True)
             restore(buffers)
             return Outcome(Late(losses), skipped=True)
@@ -147,11 +149,13 @@ class EagerEngine:
         rows = torch.tensor([len(part.ids) for part in parts], dtype=total.dtype)
         return total / rows.to(total.device, non_blocking=True)
 
+    def _unless_broken(self, losses: Tensor) -> Tensor:
+        """Clip the gradient; losses that are read late are none if it is none, since the weights are gone by then."""
+        norm = self._clip()
+        return losses if self._scales else torch.where(norm.isfinite(), losses, torch.nan)
+
     def _usable(self, losses: Tensor) -> bool:
-        """Clip the gradient; say whether it and the losses are numbers. Not asked where losses are read late."""
-        if self._settings.delay:
-            self._clip()
-            return True
+        """Clip the gradient; say whether it and the losses are numbers."""
         # The loss comes first: a gradient scaler that has looked at its gradients expects a step to follow.
         return _finite(losses) and (_finite(self._clip()) or self._scales)
 

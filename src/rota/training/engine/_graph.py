@@ -184,15 +184,14 @@ class GraphEngine(EagerEngine):
 
     def _train(self, rows: Pass) -> Tensor:
         """The whole step; returns the mean loss of each task."""
-        means = self._gradients(rows)
-        norm = self._clip()
+        means = self._unless_broken(self._gradients(rows))
         self._rate.copy_(rows.rate)
         if rows.shape.mixed:
             self._step_present(rows)
         else:
             self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return torch.where(norm.isfinite(), means, torch.nan)  # a gradient that is no number is a loss that is none
+        return means
 
     def _gradients(self, rows: Pass) -> Tensor:
         self.optimizer.zero_grad(set_to_none=True)

@@ -108,7 +108,9 @@ class _Staged:
         self._place.labels.copy_(_pinned(batch.labels, self._device), non_blocking=True)
 
     def take(self, ids: Tensor) -> Batch:
-        assert self._place is not None, "loaded before it is taken"
+        if self._place is None:  # a rehearsal, and so far the task had no rows in such a step: any will do
+            assert self._shelf is not None, "rows without a shelf are loaded before they are taken"
+            self._place = self._shelf.take(torch.zeros(self._count, dtype=torch.long), self._width).to(self._device)
         return self._place
 
 
