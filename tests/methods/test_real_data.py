@@ -6,6 +6,7 @@ The folder is named by ROTA_DATA; tasks that are not in it are left out.
 from __future__ import annotations
 
 import collections
+import functools
 import importlib.util
 import json
 import os
@@ -24,7 +25,7 @@ from rota.data import SUITES, Reading, load_tasks
 from rota.methods import Trained, make_plan, run_plan
 from rota.runlog import Run
 from rota.tasks import IGNORED
-from rota.training import collect_facts, evaluation_tasks
+from rota.training import collect_facts, evaluation_tasks, look
 
 DATA = os.environ.get("ROTA_DATA")
 ROWS = 40
@@ -124,7 +125,8 @@ def tagging_f1(names, outputs, labels):
 def squad_scores(model, task, rows):
     """The formula that was published with SQuAD 1.1, on the answers and the references of the file."""
     with torch.no_grad():
-        answers = [answer["answer"] for answer in task.kind.answers(collect_facts(model, task, rows), rows)]
+        facts = collect_facts(functools.partial(look, model), task, rows)
+        answers = [answer["answer"] for answer in task.kind.answers(facts, rows)]
     content = json.loads(next(Path(DATA, "squad").glob("dev*.json")).read_text())
     asked = [qa for article in content["data"] for paragraph in article["paragraphs"] for qa in paragraph["qas"]]
     chosen = sorted(set(rows.side["question"].tolist()))

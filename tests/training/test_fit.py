@@ -22,7 +22,7 @@ from rota.models import MultiTaskModel, SmallConv
 from rota.policies import Exp3S, Hold, Policy, Union, uniform
 from rota.runlog import LOG, Run
 from rota.settings import Settings
-from rota.signals import prediction_gain
+from rota.signals import prediction_gain, visit_gain
 from rota.streams import JointStream, TaskStream
 from rota.tasks import Classification, Regression, Task, TensorRows
 from rota.training import NotANumberError, evaluate, fit
@@ -91,6 +91,7 @@ def crash_at(step, folder, *arguments, **options):
 
 CASES = {
     "exp3s": (lambda: Exp3S(NAMES, eta=0.5), {"signal": prediction_gain}, {}),
+    "exp3s on visits": (lambda: Exp3S(NAMES, eta=0.5), {"signal": visit_gain}, {"delay": 2}),
     "exp3s, late": (lambda: Exp3S(NAMES, eta=0.5), {"signal": prediction_gain}, {"delay": 3}),
     "union": (lambda: Union({"a": 7, "b": 4, "aux": 3}), {}, {}),
     "held": (lambda: Hold(Exp3S(NAMES, eta=0.5), 3), {"signal": prediction_gain}, {"delay": 5}),

@@ -24,3 +24,10 @@ def _exp3s(
 EXP3S = Method(
     "exp3s", "a bandit that prefers tasks whose batches bring the largest gain", _exp3s, "001 EXP3.S", "prediction_gain"
 )
+EXP3S_VISITS = Method(
+    "exp3s-visits",
+    "the same with the gain since the task's last visit, which costs no forward pass",
+    _exp3s,
+    "after 001 EXP3.S",
+    "visit_gain",
+)

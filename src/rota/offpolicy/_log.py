@@ -90,7 +90,7 @@ def _trained(run: Run) -> tuple[str, ...]:
 
 
 def _read(run: Run, tasks: tuple[str, ...], reward: Reward) -> Log:
-    units = {task: _unit(run, task) for task in tasks}
+    units = {task: run.info["tasks"][task]["unit"] for task in tasks}  # of -log p
     previous: dict[str, float] = {}
     decisions: dict[Any, tuple[int, float, list[float]]] = {}
     for line in run.lines("step"):
@@ -114,15 +114,6 @@ def _read(run: Run, tasks: tuple[str, ...], reward: Reward) -> Log:
     )
     _check(log, str(run.folder))
     return log
-
-
-def _unit(run: Run, task: str) -> float:
-    """What turns a task's loss into -log p: for a regression the squared error counts half, in units of its scale."""
-    kinds = (run.info.get("model") or {}).get("kinds", {})
-    kind = kinds.get(task, {})
-    if kind.get("type", "") == "Regression" or run.info["tasks"][task]["kind"] == "regression":
-        return 2.0 * float(kind.get("scale", 1.0)) ** 2
-    return 1.0
 
 
 def _from_arrays(tasks: ArrayLike, probabilities: ArrayLike, rewards: ArrayLike) -> Log:

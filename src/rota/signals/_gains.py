@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 
@@ -18,12 +19,16 @@ class View:
         loss: Mean loss of the batch before the update, on the device.
         again: Computes the loss of the same batch after the update, in the same mode (dropout on). It costs
             a forward pass; nobody pays for it who does not call it.
+        previous: Mean loss of the task's batch at its last visit; None at the first one.
+        unit: What turns a loss into -log p (`Kind.unit`).
     """
 
     task: str
     step: int
     loss: Tensor
     again: Callable[[], Tensor]
+    previous: Tensor | None = None
+    unit: float = 1.0
 
 
 Signal = Callable[[View], Tensor]
@@ -35,3 +40,28 @@ def prediction_gain(view: View) -> Tensor:
     The reward of Exp3.S in Glover & Hokamp (2019), section 3.2.1, after Graves et al. (2017).
     """
     return view.loss - view.again()
+
+
+def visit_gain(view: View) -> Tensor:
+    """How much lower the loss is than at the task's last visit; 0 at the first one.
+
+    A prediction gain without a second forward pass. It compares two batches, so it is noisier, and what other tasks
+    have helped or harmed in between is part of it.
+    """
+    return torch.zeros_like(view.loss) if view.previous is None else view.previous - view.loss
+
+
+def improving_loss(view: View) -> Tensor:
+    """1 - exp(-L) if the loss L fell since the task's last visit, else 0; 0 at the first one. Large for tasks that are
+    still bad, but get better.
+
+    The reward of the counterfactual policy in Glover & Hokamp (2019), eq. 16. L is -log p of the batch, also for
+    regressions.
+
+    >>> two, three = torch.tensor(0.6931), torch.tensor(1.0986)
+    >>> round(improving_loss(View("rte", 7, two, again=lambda: two, previous=three)).item(), 3)
+    0.5
+    """
+    if view.previous is None:
+        return torch.zeros_like(view.loss)
+    return torch.where(view.loss < view.previous, -torch.expm1(-view.loss / view.unit), 0.0)

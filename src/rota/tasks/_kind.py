@@ -45,9 +45,14 @@ class Kind(ABC):
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """The loss of each row."""
 
+    @property
+    def unit(self) -> float:
+        """What turns a loss into -log p, per decision and up to a constant; 1 unless the kind says otherwise."""
+        return 1.0
+
     def nll(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        """-log p(label) of each row, per decision, up to a constant; the loss unless the kind says otherwise."""
-        return self.losses(outputs, labels)
+        """-log p(label) of each row, per decision, up to a constant."""
+        return self.losses(outputs, labels) / self.unit
 
     @abstractmethod
     def uncertainty(self, outputs_KN: Tensor, labels: Tensor) -> Tensor:

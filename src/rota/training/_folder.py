@@ -51,6 +51,7 @@ def describe(
         "tasks": {
             task.name: {
                 "kind": repr(task.kind),
+                "unit": task.kind.unit,
                 "auxiliary": not task.counted,
                 "rows": {split: task.size(split) for split in task.splits},
                 "batch_size": task.batch_size,

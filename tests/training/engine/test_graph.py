@@ -16,7 +16,7 @@ from rota.data import load_tasks
 from rota.models import MultiTaskModel, encoder_for
 from rota.policies import Exp3S, uniform
 from rota.settings import Settings
-from rota.signals import prediction_gain
+from rota.signals import prediction_gain, visit_gain
 from rota.streams import JointStream, Part, TaskStream, Turn
 from rota.tasks import Classification, Task, TensorRows, adjust_tasks
 from rota.training import evaluate, fit
@@ -72,6 +72,7 @@ def assert_alike(one, other, tolerance=1e-6):
 CASES = {
     "uniform": ({}, {}),
     "exp3s": ({"policy": lambda: Exp3S(NAMES, eta=0.5), "signal": prediction_gain}, {}),
+    "visits": ({"policy": lambda: Exp3S(NAMES, eta=0.5), "signal": visit_gain}, {}),
     "joint": ({"stream": JointStream}, {}),
     "joint, a task left out": ({"stream": JointStream, "policy": lambda: Fixed({"a": 1, "b": 2, "aux": 0})}, {}),
     "joint, heard": ({"stream": JointStream, "policy": lambda: Exp3S(NAMES), "signal": prediction_gain}, {"delay": 2}),
@@ -130,7 +131,7 @@ def test_a_staged_task_that_is_absent_from_the_first_step_is_there_later(capture
     assert engine.captures == 1
 
 
-@pytest.mark.parametrize("case", ["uniform", "exp3s", "joint, heard"])
+@pytest.mark.parametrize("case", ["uniform", "exp3s", "visits", "joint, heard"])
 def test_stopped_and_resumed_is_never_stopped_although_it_captures_at_other_steps(tmp_path, captured, case):
     """With dropout: a rehearsal that used up random numbers, or an update too many, would show."""
     options, changes = CASES[case]

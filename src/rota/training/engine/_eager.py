@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -46,6 +46,7 @@ class EagerEngine:
         self._scales = settings.precision == "fp16"
         self._stepper = accelerator.prepare_optimizer(self.optimizer) if self._scales else self.optimizer
         self._schedule = warmup_linear(round(settings.warmup * settings.steps), settings.steps)
+        self._last: dict[str, Tensor] = {}  # the loss of each task at its last visit, if anybody listens
         self.ledger = Ledger()
 
     def update(self, turn: Turn, signal: Signal | None = None) -> Outcome:
@@ -65,7 +66,7 @@ class EagerEngine:
         if signal is None:
             return Outcome(Late(losses))
         views = [
-            View(part.task, turn.step, losses[k], functools.partial(self._again, part, batches[k]))
+            self._view(part, turn.step, losses[k], functools.partial(self._again, part, batches[k]))
             for k, part in enumerate(turn.parts)
         ]
         return Outcome(Late(losses), Late(torch.stack([signal(view) for view in views])))
@@ -96,11 +97,16 @@ class EagerEngine:
         """What it remembers beside the tensors of model and optimizer."""
         return {
             "ledger": self.ledger.as_dict(),
+            "last": {task: loss.item() for task, loss in self._last.items()},
             "scaler": self._accelerator.scaler.state_dict() if self._scales else None,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.ledger = Ledger.from_dict(state["ledger"])
+        dtype = torch.promote_types(torch.float32, self._parameters[0].dtype)
+        self._last = {
+            task: torch.tensor(loss, dtype=dtype, device=self._device) for task, loss in state["last"].items()
+        }
         if self._scales:
             self._accelerator.scaler.load_state_dict(state["scaler"])
 
@@ -117,6 +123,12 @@ class EagerEngine:
     def _count(self, turn: Turn) -> None:
         self.ledger.updates += 1
         self.ledger.train += sum(len(part.ids) for part in turn.parts)
+
+    def _view(self, part: Part, step: int, loss: Tensor, again: Callable[[], Tensor]) -> View:
+        """What a signal may look at. From now on this was the task's last visit."""
+        previous = self._last.get(part.task)
+        self._last[part.task] = loss
+        return View(part.task, step, loss, again, previous, self._kinds[part.task].unit)
 
     def _backward(self, parts: Sequence[Part], batches: list[list[Batch]]) -> list[Tensor]:
         """Add up the gradients of all forward passes; return this process's sum of losses for each part."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from rota.settings import Settings
-from rota.signals import Signal, View
+from rota.signals import Signal
 from rota.streams import Part, Turn
 from rota.tasks import Facts, Ids, Rows, Shelved, Task
 from rota.training._optimizer import make_state
@@ -80,7 +80,7 @@ class GraphEngine(EagerEngine):
             return again()[k]
 
         views = [
-            View(part.task, turn.step, losses[k], functools.partial(loss_after, k))
+            self._view(part, turn.step, losses[k], functools.partial(loss_after, k))
             for k, part in zip(places, turn.parts, strict=True)
         ]
         return Outcome(late, Late(torch.stack([signal(view) for view in views])))
