@@ -25,7 +25,18 @@ ROOMS = [
     *("streams", "trials", "training", "methods"),
     *("integrations", "report", "testing", "cli"),
 ]
-GROUND = {"errors", "pretrained", "feedback", "seeds", "schedules", "policies", "offpolicy", "simulation", "runlog"}
+GROUND = {
+    "errors",
+    "pretrained",
+    "feedback",
+    "seeds",
+    "schedules",
+    "policies",
+    "curves",
+    "offpolicy",
+    "simulation",
+    "runlog",
+}
 STRANGERS = {("policies", "signals"), ("signals", "policies"), ("models", "data"), ("data", "models")}
 ALLOWED_IN_REPORT = {"errors", "runlog", "settings", "schedules", "policies"}
 
@@ -104,7 +115,7 @@ def run_python(code: str) -> str:
     "names",
     [
         "rota",
-        "rota.policies, rota.simulation, rota.offpolicy, rota.report, rota.runlog, rota.schedules",
+        "rota.policies, rota.simulation, rota.curves, rota.offpolicy, rota.report, rota.runlog, rota.schedules",
         "rota.cli, rota.methods",
     ],
 )

@@ -270,3 +270,7 @@ def test_schedules_joint_steps_and_other_tasks_are_refused(run, tmp_path):
         value((["a", "b"], [0.5, 0.5], [1, 1]), {"a": 1}, "wiss")
     with pytest.raises(RotaError, match="at least 0"):
         best_mixture((["a", "b"], [0.5, 0.5], [1, 1]), -1.0)
+    with pytest.raises(RotaError, match="no task got better"):
+        best_mixture((["a", "b"] * 9, [0.5] * 18, [0.0] * 18))
+    with pytest.raises(RotaError, match="1 of 'b'"):
+        best_mixture((["a", "a", "b"], [0.5] * 3, [0.5] * 3))

@@ -27,15 +27,22 @@ class Log:
         chosen: Number of the task of each decision.
         probabilities: How likely that choice was.
         rewards: What it earned.
+        starts: Where a run begins, if there are several.
     """
 
     tasks: tuple[str, ...]
     chosen: NDArray[np.int64]
     probabilities: Floats
     rewards: Floats
+    starts: tuple[int, ...] = (0,)
 
     def __len__(self) -> int:
         return len(self.chosen)
+
+    def runs(self) -> list[tuple[NDArray[np.int64], Floats]]:
+        """Tasks and rewards of the decisions of each run."""
+        bounds = self.starts[1:]
+        return list(zip(np.split(self.chosen, bounds), np.split(self.rewards, bounds), strict=True))
 
     def counts(self) -> NDArray[np.int64]:
         """Decisions for each task."""
@@ -82,6 +89,7 @@ def read_logs(folders: Iterable[Path | str], reward: Reward = improving) -> Log:
         np.concatenate([log.chosen for log in logs]),
         np.concatenate([log.probabilities for log in logs]),
         np.concatenate([log.rewards for log in logs]),
+        (0, *np.cumsum([len(log) for log in logs[:-1]]).tolist()),
     )
 
 

@@ -9,13 +9,14 @@ import numpy as np
 from rota.errors import RotaError
 from rota.offpolicy._estimate import refuse_untried
 from rota.offpolicy._log import Floats, Log, Source, as_log
+from rota.offpolicy._planned import planned, softmax_of
 from rota.offpolicy._reward import Reward, improving
 from rota.policies import Fixed
 
 
 def best_mixture(
     log: Log | Source,
-    entropy: float,
+    entropy: float | Literal["auto"] = "auto",
     *,
     optimiser: Literal["cma-es", "softmax"] = "cma-es",
     reward: Reward = improving,
@@ -32,7 +33,8 @@ def best_mixture(
 
     Args:
         log: A run folder, several of them, arrays `(tasks, probabilities, rewards)`, or a `Log`.
-        entropy: The weight λ.
+        entropy: The weight λ; or "auto" for a mixture that is planned from learning curves (`planned`), since no λ is
+            right for every log.
         optimiser: "cma-es" as in the paper, or "softmax", the closed form π(k) ∝ exp(r̄(k) / λ) with r̄ the mean
             reward of a task, which is exact where tasks were logged as often as their probabilities say.
         reward: What a visit was worth, where `log` is a run.
@@ -46,25 +48,20 @@ def best_mixture(
     Where this differs from the paper: it does not say where the search begins, how wide, and what it returns. Here it
     begins at the uniform mixture with a step of 0.5 and returns the best mixture that was tried.
     """
+    if entropy == "auto":
+        return planned(log, reward=reward).mixture
     if not entropy >= 0:
-        raise RotaError(f"Expected a weight of the entropy of at least 0. Found {entropy}.")
+        raise RotaError(f"Expected a weight of the entropy of at least 0, or 'auto'. Found {entropy}.")
     found = as_log(log, reward)
     refuse_untried(found, np.ones(len(found.tasks)))
     sizes, sums = found.totals()
     if len(found.tasks) == 1:
         mixture = np.ones(1)
     elif optimiser == "softmax":
-        mixture = _softmax_of(sums / sizes, entropy)
+        mixture = softmax_of(sums / sizes, entropy)
     else:
         mixture = _searched(sizes, sums, entropy, iterations, population, seed)
     return Fixed(dict(zip(found.tasks, mixture.tolist(), strict=True)))
-
-
-def _softmax_of(means: Floats, entropy: float) -> Floats:
-    if entropy == 0:
-        best = means == means.max()
-        return np.asarray(best / best.sum())
-    return _softmax((means - means.max()) / entropy)
 
 
 def _searched(sizes: Floats, sums: Floats, entropy: float, iterations: int, population: int, seed: int) -> Floats:
@@ -76,18 +73,13 @@ def _searched(sizes: Floats, sums: Floats, entropy: float, iterations: int, popu
         tried = []
         for _ in range(population):
             omega = search.ask()
-            q = _softmax(omega)
+            q = softmax_of(omega, 1.0)
             worth = float(q @ sums / (q @ sizes) + entropy * _entropy(q))
             tried.append((omega, -worth))
             if worth > most:
                 best, most = q, worth
         search.tell(tried)
     return best
-
-
-def _softmax(omega: Floats) -> Floats:
-    weights = np.exp(omega - omega.max())
-    return np.asarray(weights / weights.sum())
 
 
 def _entropy(q: Floats) -> float:

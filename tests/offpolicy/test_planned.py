@@ -1,0 +1,92 @@
+"""Plans from one log: better than uniform in environments of the MTL bandit, and the same for rewards of any scale."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rota.offpolicy import Log, best_mixture, planned, read_logs
+from rota.simulation import MTLBandit
+
+ARMS, STEPS = 8, 2000
+
+
+def play(bandit, mixture, seed, noise=0.0):
+    """The mean score at the end, and the log: 1 - score where it is better than at the arm's last pull."""
+    rng = np.random.default_rng(seed)
+    chosen = rng.choice(ARMS, STEPS, p=mixture)
+    last, rewards = np.full(ARMS, -np.inf), np.zeros(STEPS)
+    bandit.reset()
+    for step, k in enumerate(chosen.tolist()):
+        score = bandit.pull(k).after + noise * rng.normal()
+        rewards[step] = 1 - score if score > last[k] else 0.0
+        last[k] = score
+    return bandit.scores.mean(), Log(bandit.tasks, chosen, mixture[chosen], np.maximum(rewards, 0.0))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_plan_beats_a_uniform_mixture(noise):
+    uniform, gains, oracles = np.full(ARMS, 1 / ARMS), [], []
+    for seed in range(6):
+        bandit = MTLBandit(ARMS, STEPS, seed=500 + seed)
+        base, log = play(bandit, uniform, seed, noise)
+        plan = planned(log)
+        assert plan.predicted_gain > 0
+        gains.append(play(bandit, plan.mixture.probabilities(0), 100 + seed)[0] - base)
+        oracles.append(play(bandit, bandit.oracle.probabilities(0), 100 + seed)[0] - base)
+    assert min(gains) > 0
+    assert np.mean(gains) > 0.8 * np.mean(oracles)
+
+
+def test_the_scale_of_rewards_does_not_matter():
+    bandit = MTLBandit(ARMS, STEPS, seed=7)
+    _, log = play(bandit, np.full(ARMS, 1 / ARMS), 0)
+    plan = planned(log)
+    for factor in (0.1, 30.0):
+        scaled = planned(Log(log.tasks, log.chosen, log.probabilities, factor * log.rewards))
+        assert np.abs(scaled.mixture.probabilities(0) - plan.mixture.probabilities(0)).max() < 1e-9
+        assert scaled.entropy == pytest.approx(factor * plan.entropy)
+    assert best_mixture(log).probabilities(0).tolist() == plan.mixture.probabilities(0).tolist()
+
+
+def test_runs_are_planned_together_visit_by_visit():
+    """Two runs one after the other are not one run in which everything is forgotten in the middle."""
+    bandit = MTLBandit(ARMS, STEPS, seed=8)
+    logs = [play(bandit, np.full(ARMS, 1 / ARMS), seed)[1] for seed in range(2)]
+    both = Log(
+        bandit.tasks,
+        *(np.concatenate([getattr(log, name) for log in logs]) for name in ("chosen", "probabilities", "rewards")),
+        starts=(0, STEPS),
+    )
+    together, alone = planned(both), planned(logs[0])
+    difference = together.mixture.probabilities(0) - alone.mixture.probabilities(0)
+    assert np.abs(difference).max() < 0.05
+    assert together.curves.keys() == alone.curves.keys()
+
+
+def test_several_folders_remember_where_runs_begin(tmp_path):
+    import json
+
+    task = {"rows": {"train": 5}, "unit": 1.0}
+    for name, steps in (("one", 6), ("two", 4)):
+        (tmp_path / name).mkdir()
+        info = {"schema": 1, "id": name, "plan": {}, "tasks": {"a": task, "b": task}}
+        from rota.runlog import SCHEMA
+
+        (tmp_path / name / "run.json").write_text(json.dumps({**info, "schema": SCHEMA}))
+        lines = [
+            {
+                "kind": "step",
+                "step": k,
+                "task": "ab"[k % 2],
+                "probability": 0.5,
+                "round": None,
+                "loss": 1.0,
+                "value": 0.5,
+            }
+            for k in range(steps)
+        ]
+        (tmp_path / name / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    log = read_logs([tmp_path / "one", tmp_path / "two"], lambda visit: visit.value)
+    assert log.starts == (0, 6)
+    assert [len(chosen) for chosen, _ in log.runs()] == [6, 4]
