@@ -11,6 +11,7 @@ from rota import __version__
 from rota.cli._demo import demo
 from rota.cli._evaluate import evaluate
 from rota.cli._export import export
+from rota.cli._improve import improve
 from rota.cli._methods import methods
 from rota.cli._predict import predict
 from rota.cli._report import report
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (train, evaluate, predict, export, demo, report, methods, tasks, simulate):
+for verb in (train, evaluate, predict, export, improve, demo, report, methods, tasks, simulate):
     app.command()(verb)
 
 

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from rota.cli._fields import pairs, parsed, with_plan_flags
+from rota.cli._improve import read_mixture
 from rota.cli._tables import score_table
 from rota.errors import RotaError
 from rota.methods import Plan, make_plan
@@ -26,6 +27,9 @@ def train(
         str | None,
         typer.Option(metavar="NAME=VALUE", help="of the tasks, for methods fixed, cycle and joint: left=2,right=1"),
     ] = None,
+    mixture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="weights from a file of `rota improve`; method fixed by default")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="no progress bar, no table")] = False,
     *,
     fields: dict[str, Any],
@@ -36,6 +40,11 @@ def train(
     rota train plan.yaml --seed 1 --out runs/second
     rota train --resume runs/second
     """
+    if mixture is not None:
+        if weights is not None:
+            raise RotaError("Expected --mixture or --weights. Found both.")
+        fields.setdefault("method", "fixed")
+        fields["options"] = {**fields.get("options", {}), "weights": read_mixture(mixture)}
     if weights is not None:
         fields["options"] = {**fields.get("options", {}), "weights": pairs(weights, "weights")}
     if resume is not None:
