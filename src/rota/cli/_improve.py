@@ -94,7 +94,7 @@ def _table(log: Log, logged: dict[str, float], shares: dict[str, float], estimat
     for k, task in enumerate(log.tasks):
         table.add_row(escape(task), f"{logged[task]:.3f}", f"{shares[task]:.3f}", f"{sums[k] / sizes[k]:.3f}")
     table.add_section()
-    texts = {name: f"{e.value:.3f} ± {1.96 * e.stderr:.3f}" for name, e in estimates.items()}
+    texts = {name: "{:.3f} ({:.3f} – {:.3f})".format(e.value, *e.interval()) for name, e in estimates.items()}
     table.add_row("estimated reward (95 %)", texts["logged"], texts["improved"], "", style="bold")
     sample = {name: f"{estimate.effective_sample_size:,.0f}" for name, estimate in estimates.items()}
     table.add_row("effective sample size", sample["logged"], sample["improved"], "")

@@ -15,7 +15,7 @@ from rota.offpolicy._reward import Reward, Visit, improving
 from rota.runlog import Run
 
 Floats = NDArray[np.float64]
-Source = Path | str | tuple[ArrayLike, ArrayLike, ArrayLike]
+Source = Path | str | Sequence[Path | str] | tuple[ArrayLike, ArrayLike, ArrayLike]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Log:
         return np.asarray(sizes, dtype=np.float64), np.asarray(sums, dtype=np.float64)
 
 
-def as_log(source: Log | Source | Sequence[Path | str], reward: Reward = improving) -> Log:
+def as_log(source: Log | Source, reward: Reward = improving) -> Log:
     """A log from whatever one has: a run folder, several of them, or arrays `(tasks, probabilities, rewards)` in the
     order of the steps, with the tasks by name."""
     if isinstance(source, Log):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,6 +59,32 @@ class Capturer:
     @property
     def compiled(self) -> bool:
         return bool(self._blocks)
+
+    def obtain(
+        self,
+        key: object,
+        make: Callable[[], Pass],
+        load: Callable[[Pass], None],
+        work: Callable[[Pass], Result],
+        rehearsal: Callable[[Pass], object],
+    ) -> Captured | None:
+        """The kept work of this key with its rows loaded, captured now if it is new; None: do it eagerly.
+
+        Args:
+            key: Same key, same work.
+            make: Makes the places for its rows.
+            load: Puts rows there.
+            work, rehearsal: See `capture`.
+        """
+        if key in self.kept:
+            load(self.kept[key].rows)
+            return self.kept[key]
+        rows = make()
+        load(rows)
+        replay = self.capture(functools.partial(work, rows), functools.partial(rehearsal, rows))
+        if replay is not None:
+            self.kept[key] = Captured(rows, replay)
+        return self.kept.get(key)
 
     def capture(self, work: Callable[[], Result], rehearsal: Callable[[], object]) -> Callable[[], Result] | None:
         """What repeats the work; None where it has to be done eagerly, this time or (`gave_up`) from now on."""

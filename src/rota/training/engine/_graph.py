@@ -129,21 +129,19 @@ class GraphEngine(EagerEngine):
         shape = self._shape(turn.parts)
         if shape is None:
             return None
-        shares = [(part.task, part.ids, part.weight, functools.partial(getattr, part, "batch")) for part in turn.parts]
         # The rows of somebody's own say by their shapes what can be captured together.
         key = shape, tuple(_signature(part) for part in turn.parts if not self._is_shelved(part.task))
-        if key in self._capturer.kept:
-            step = self._capturer.kept[key]
-            step.rows.load(shares, self._rate_at(turn.step))
-            return step
-        sources = {name: self._supply.source(self._rows_of(name), shape.rows, shape.width) for name in shape.tasks}
-        rows = Pass(shape, self._kinds, sources, self._device)
-        rows.load(shares, self._rate_at(turn.step))
-        replay = self._capturer.capture(functools.partial(self._train, rows), functools.partial(self._prepare, rows))
-        if replay is None:
-            return None
-        self._capturer.kept[key] = Captured(rows, replay)
-        return self._capturer.kept[key]
+
+        def make() -> Pass:
+            sources = {name: self._supply.source(self._rows_of(name), shape.rows, shape.width) for name in shape.tasks}
+            return Pass(shape, self._kinds, sources, self._device)
+
+        def load(rows: Pass) -> None:
+            fetches = [functools.partial(getattr, part, "batch") for part in turn.parts]
+            shares = [(p.task, p.ids, p.weight, fetch) for p, fetch in zip(turn.parts, fetches, strict=True)]
+            rows.load(shares, self._rate_at(turn.step))
+
+        return self._capturer.obtain(key, make, load, self._train, self._prepare)
 
     def _shape(self, parts: Sequence[Part]) -> Shape | None:
         """The shape for these parts; None where no captured step does what they need."""

@@ -52,7 +52,6 @@ class CapturedLooks:
         captured = self._captured(task, rows, ids, most, measure, passes)
         if captured is None:
             return look(self._model, task, rows, ids, most, measure, passes)
-        captured.rows.load([(task.name, ids, 1.0, functools.partial(rows.batch, ids))])
         return {name: fact[: len(ids)] for name, fact in captured.replay().items()}
 
     def _captured(
@@ -61,17 +60,18 @@ class CapturedLooks:
         if self._capturer.gave_up or not isinstance(rows, Shelved):
             return None
         width = self._supply.width([(rows, ids)])
-        key = task.name, id(rows), most, width, measure, passes
-        if key not in self._capturer.kept:
-            source = self._supply.source(rows, most, width)
-            place = Pass(Shape((task.name,), most, width), {task.name: task.kind}, {task.name: source}, self._device)
+
+        def make() -> Pass:
+            sources = {task.name: self._supply.source(rows, most, width)}
+            return Pass(Shape((task.name,), most, width), {task.name: task.kind}, sources, self._device)
+
+        def load(place: Pass) -> None:
             place.load([(task.name, ids, 1.0, functools.partial(rows.batch, ids))])
-            work = functools.partial(self._measured, place, task, measure, passes)
-            replay = self._capturer.capture(work, work)
-            if replay is None:
-                return None
-            self._capturer.kept[key] = Captured(place, replay)
-        return self._capturer.kept[key]
+
+        def work(place: Pass) -> Facts:
+            return self._measured(place, task, measure, passes)
+
+        return self._capturer.obtain((task.name, id(rows), most, width, measure, passes), make, load, work, work)
 
     @torch.no_grad()
     def _measured(self, rows: Pass, task: Task, measure: Measure, passes: int | None) -> Facts:
