@@ -94,8 +94,8 @@ def _table(log: Log, logged: dict[str, float], shares: dict[str, float], estimat
     for k, task in enumerate(log.tasks):
         table.add_row(escape(task), f"{logged[task]:.3f}", f"{shares[task]:.3f}", f"{sums[k] / sizes[k]:.3f}")
     table.add_section()
-    texts = {name: "{:.3f} ({:.3f} – {:.3f})".format(e.value, *e.interval()) for name, e in estimates.items()}
-    table.add_row("estimated reward (95 %)", texts["logged"], texts["improved"], "", style="bold")
-    sample = {name: f"{estimate.effective_sample_size:,.0f}" for name, estimate in estimates.items()}
-    table.add_row("effective sample size", sample["logged"], sample["improved"], "")
+    both = (estimates["logged"], estimates["improved"])
+    table.add_row("estimated reward", *(f"{own.value:.3f}" for own in both), "", style="bold")
+    table.add_row("its 95 % interval", *("{:.3f} – {:.3f}".format(*own.interval()) for own in both), "")
+    table.add_row("effective sample size", *(f"{own.effective_sample_size:,.0f}" for own in both), "")
     return table
