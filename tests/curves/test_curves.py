@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rota.curves import expected_scores, filled, fit_curve
@@ -48,6 +48,7 @@ def test_a_task_that_begins_late_is_not_given_up():
 
 
 @given(st.lists(st.floats(-5, 1), min_size=2, max_size=200))
+@example([0.0] * 8 + [-1.0] * 3 + [0.0] * 6)  # a line that begins late ends above 1
 def test_curves_are_finite_never_above_one_and_never_fall(scores):
     curve = fit_curve(scores)
     values = curve(np.linspace(0, 5 * len(scores), 50))

@@ -94,9 +94,10 @@ class Curve:
 
 def _beyond(value: Floats, end: float) -> Floats:
     """A line goes on, but nobody knows how far: to a plateau anywhere between its end and 1, on average."""
+    end = min(end, 1.0)
     room = max(1.0 - end, 1e-12)
     z = np.clip((value - end) / room, 0.0, 1.0)
-    return np.where(value > end, end + room * (z - z**2 / 2), np.minimum(value, 1.0))
+    return np.where(value > end, end + room * (z - z**2 / 2), value)
 
 
 def fit_curve(scores: ArrayLike) -> Curve:
