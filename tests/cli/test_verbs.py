@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import signal
 import subprocess
 import time
@@ -120,11 +121,27 @@ def test_methods_and_tasks_are_listed(rota_main):
         assert part in out
 
 
-def test_simulate_prints_the_oracle_next_to_the_methods(rota_main):
-    code, out, _ = rota_main("simulate", "--steps", 300, "--environments", 2, "--seeds", 2)
-    assert code == 0
-    for part in ("uniform", "exp3s", "oracle", "2 environments × 2 seeds"):
+def test_simulate_prints_the_oracle_next_to_the_methods_and_draws_them(rota_main, tmp_path):
+    page = tmp_path / "pages" / "s.html"
+    flags = ("--steps", 300, "--environments", 2, "--seeds", 2, "--first", 5)
+    code, out, error = rota_main("simulate", *flags, "-o", page)
+    assert code == 0, error
+    for part in ("uniform", "exp3s", "counterfactual", "best static", "oracle", "2 environments × 2 seeds", "auto"):
         assert part in out
+    drawn = page.read_text()
+    for part in ("environment 5:", "environment 6:", "medians over seeds"):
+        assert part in drawn
+    code, again, _ = rota_main("simulate", *flags, "--jobs", 1, "-o", tmp_path / "t.html")
+    assert again.replace("t.html", "pages/s.html") == out
+    assert (tmp_path / "t.html").read_text() == drawn
+
+
+def test_simulate_without_logs_and_with_noise(rota_main, tmp_path):
+    flags = ("--steps", 200, "--environments", 1, "--seeds", 1, "--noise", 0.1, "-o", tmp_path / "s.html")
+    code, out, error = rota_main("simulate", "--methods", "uniform,exp3s", *flags)
+    assert code == 0, error
+    assert "noise 0.1" in out
+    assert "counterfactual" not in out
 
 
 def test_the_version_is_shown(rota_main):
@@ -139,7 +156,9 @@ def test_python_dash_m_and_no_arguments_show_help():
 def test_an_interrupt_ends_with_a_sentence_and_leaves_a_run_to_resume(tmp_path):
     folder = tmp_path / "r"
     flags = ["train", "--steps", 5000, "--checkpoint-every", 20, "--num-workers", 1, "-q", "--out", folder]
-    process = subprocess.Popen(command(*flags), stderr=subprocess.PIPE, text=True)
+    # Whoever runs the tests in the background has interrupts switched off, and children inherit that.
+    heard = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(command(*flags), stderr=subprocess.PIPE, text=True, preexec_fn=heard)
     while process.poll() is None and not checkpoints(folder):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from rota.errors import RotaError
 from rota.offpolicy import Log, best_mixture, planned, read_logs
 from rota.simulation import MTLBandit
 
@@ -47,6 +50,34 @@ def test_the_scale_of_rewards_does_not_matter():
         assert np.abs(scaled.mixture.probabilities(0) - plan.mixture.probabilities(0)).max() < 1e-9
         assert scaled.entropy == pytest.approx(factor * plan.entropy)
     assert best_mixture(log).probabilities(0).tolist() == plan.mixture.probabilities(0).tolist()
+
+
+def test_auxiliary_tasks_keep_their_share_and_the_rest_is_planned_as_if_alone():
+    bandit = MTLBandit(ARMS, STEPS, seed=9)
+    _, log = play(bandit, np.full(ARMS, 1 / ARMS), 0)
+    helpers = frozenset(bandit.tasks[:2])
+    found = planned(dataclasses.replace(log, auxiliary=helpers)).mixture.probabilities(0)
+    assert found[:2] == pytest.approx((log.counts() / len(log))[:2])
+    assert found.sum() == pytest.approx(1)
+    own = log.chosen >= 2
+    rest = Log(log.tasks[2:], log.chosen[own] - 2, log.probabilities[own], log.rewards[own])
+    alone = planned(rest, steps=int(own.sum())).mixture.probabilities(0)
+    assert found[2:] / found[2:].sum() == pytest.approx(alone, abs=0.01)
+    with pytest.raises(RotaError, match="only auxiliary ones"):
+        planned(dataclasses.replace(log, auxiliary=frozenset(bandit.tasks)))
+
+
+def test_a_second_plan_starts_from_the_first():
+    """Where a good mixture was logged, the next plan does not fall back to a uniform one."""
+    gains = []
+    for seed in range(4):
+        bandit = MTLBandit(ARMS, STEPS, seed=600 + seed)
+        base, log = play(bandit, np.full(ARMS, 1 / ARMS), seed)
+        first, second = play(bandit, planned(log).mixture.probabilities(0), 100 + seed)
+        third = play(bandit, planned(second).mixture.probabilities(0), 200 + seed)[0]
+        gains.append((first - base, third - base))
+    once, twice = np.mean(gains, axis=0)
+    assert twice > once - 0.005
 
 
 def test_runs_are_planned_together_visit_by_visit():

@@ -46,10 +46,9 @@ def improve(
         mixture, weight = best_mixture(log, _number(entropy)), _number(entropy)
         said = f"by CMA-ES with the entropy weighted by {weight:g}"
     shares = dict(zip(mixture.tasks, mixture.probabilities(0).tolist(), strict=True))
-    logged = dict(zip(log.tasks, (log.counts() / len(log)).tolist(), strict=True))
-    estimates = {"logged": value(log, logged), "improved": value(log, shares)}
+    estimates = {"logged": value(log, log.mixture), "improved": value(log, shares)}
     console = Console()
-    console.print(_table(log, logged, shares, estimates))
+    console.print(_table(log, shares, estimates))
     console.print(f"{len(log):,} decisions; {said}.", highlight=False)
     if out is not None:
         found = estimates["improved"]
@@ -86,13 +85,13 @@ def _number(text: str) -> float:
         raise RotaError(f"--entropy expects 'auto' or a number. Found '{text}'.") from error
 
 
-def _table(log: Log, logged: dict[str, float], shares: dict[str, float], estimates: dict[str, Estimate]) -> Table:
+def _table(log: Log, shares: dict[str, float], estimates: dict[str, Estimate]) -> Table:
     sizes, sums = log.totals()
     table = Table(title="Mixtures", title_justify="left")
     for column in ("task", "logged", "improved", "mean reward"):
         table.add_column(column, justify="left" if column == "task" else "right")
     for k, task in enumerate(log.tasks):
-        table.add_row(escape(task), f"{logged[task]:.3f}", f"{shares[task]:.3f}", f"{sums[k] / sizes[k]:.3f}")
+        table.add_row(escape(task), f"{log.mixture[task]:.3f}", f"{shares[task]:.3f}", f"{sums[k] / sizes[k]:.3f}")
     table.add_section()
     both = (estimates["logged"], estimates["improved"])
     table.add_row("estimated reward", *(f"{own.value:.3f}" for own in both), "", style="bold")

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import multiprocessing
+import os
 import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -15,25 +22,44 @@ from rota.cli._fields import chosen_methods
 from rota.errors import RotaError, unknown_name
 from rota.methods import METHODS, Given, Method
 from rota.policies import Policy
-from rota.simulation import MTLBandit, log_gain, play, score_gain
+from rota.simulation import COUNTERFACTUAL, WORTHS, MTLBandit, Rule, Study, log_gain, score_gain, study
 
 SIGNALS = {"log-gain": log_gain, "score-gain": score_gain}
 
 
+@dataclass(frozen=True)
+class _Game:
+    """What is played in each environment; plain, so that it can be sent to other processes."""
+
+    methods: tuple[str, ...]
+    arms: int
+    steps: int
+    seeds: int
+    signal: str
+    noise: float
+    rounds: int
+
+
 def simulate(
-    methods: Annotated[str, typer.Option(metavar="A,B,…", help="which methods play")] = "uniform,exp3s",
+    methods: Annotated[str, typer.Option(metavar="A,B,…", help="which methods play")] = "uniform,exp3s,counterfactual",
     arms: Annotated[int, typer.Option(min=1, max=1_000_000, help="tasks of an environment")] = 8,
     steps: Annotated[int, typer.Option(min=1, max=100_000_000, help="length of a run")] = 10_000,
     environments: Annotated[int, typer.Option(min=1, help="how many different environments")] = 3,
     seeds: Annotated[int, typer.Option(min=1, help="runs in each environment")] = 3,
+    first: Annotated[int, typer.Option(min=0, help="number of the first environment")] = 0,
     signal: Annotated[str, typer.Option(metavar="|".join(SIGNALS), help="what a policy hears")] = "log-gain",
+    noise: Annotated[float, typer.Option(min=0.0, help="standard deviation of the score that a batch shows")] = 0.0,
+    rounds: Annotated[int, typer.Option(min=1, help="how often counterfactual learns from the log before")] = 2,
+    jobs: Annotated[int | None, typer.Option(min=1, help="processes [dim](as many as cores)[/dim]")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="the page with the curves")] = Path("runs/simulation.html"),
 ) -> None:
     """Let methods play the multi-task bandit of Glover & Hokamp (2019): tasks with learning curves and forgetting.
 
-    The score is the mean over the arms at the end of a run; the oracle knows the best fixed mixture.
+    The score is the mean over the arms at the end of a run. The oracle samples from the mixture that every arm needs to
+    reach its best; the best static mixture is found by somebody who knows the environment.
     """
     names = chosen_methods(methods)
-    playable = [name for name, method in METHODS.items() if _playable(method)]
+    playable = [name for name, method in METHODS.items() if name == COUNTERFACTUAL or _playable(method)]
     for name in names:
         if name not in playable:
             raise RotaError(
@@ -42,14 +68,47 @@ def simulate(
             )
     if signal not in SIGNALS:
         raise unknown_name("signal", signal, SIGNALS)
-    finals: dict[str, list[list[float]]] = {name: [] for name in [*names, "oracle"]}
-    worlds = [MTLBandit(arms, steps, seed) for seed in range(environments)]
-    games = [(world, name) for world in worlds for name in finals]
-    console = Console(stderr=True)
-    for world, name in track(games, "playing", console=console, disable=not sys.stderr.isatty(), transient=True):
-        scores = [play(world, _policy(world, name, seed), seed, SIGNALS[signal]).final for seed in range(seeds)]
-        finals[name].append(scores)
-    Console().print(_table(finals, f"{environments} environments × {seeds} seeds, {arms} arms, {steps:,} steps"))
+    listed = tuple(name for name in names if name != COUNTERFACTUAL)
+    game = _Game(listed, arms, steps, seeds, signal, noise, rounds if COUNTERFACTUAL in names else 0)
+    worlds = range(first, first + environments)
+    played = _played(game, worlds, min(jobs or os.cpu_count() or 1, environments))
+    studies = list(
+        track(
+            played,
+            "playing",
+            total=environments,
+            console=Console(stderr=True),
+            disable=not sys.stderr.isatty(),
+            transient=True,
+        )
+    )
+    title = f"{environments} environments × {seeds} seeds, {arms} arms, {steps:,} steps" + (
+        f", noise {noise:g}" if noise else ""
+    )
+    console = Console()
+    console.print(_table(studies, title))
+    if game.rounds:
+        console.print(_rules(studies))
+    from rota.report import write_simulation  # late: it loads plotly
+
+    write_simulation(dict(zip(worlds, studies, strict=True)), title, out)
+    console.print(f"The curves are in {out}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _played(game: _Game, worlds: Sequence[int], jobs: int) -> Iterator[Study]:
+    """The study of each environment, in their order."""
+    if jobs == 1:
+        yield from map(functools.partial(_study, game), worlds)
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(functools.partial(_study, game), worlds)
+
+
+def _study(game: _Game, world: int) -> Study:
+    bandit = MTLBandit(game.arms, game.steps, world)
+    makers = {name: functools.partial(_policy, bandit, name) for name in game.methods}
+    signal = SIGNALS[game.signal]
+    return study(bandit, makers, range(game.seeds), signal=signal, noise=game.noise, rounds=game.rounds)
 
 
 def _playable(method: Method) -> bool:
@@ -58,23 +117,60 @@ def _playable(method: Method) -> bool:
     return method.stream == "task" and not method.sized and not needs
 
 
-def _policy(world: MTLBandit, name: str, seed: int) -> Policy:
-    if name == "oracle":
-        return world.oracle
-    given = Given(dict.fromkeys(world.tasks, 1), dict.fromkeys(world.tasks, 1), world.steps, seed)
+def _policy(bandit: MTLBandit, name: str, seed: int) -> Policy:
+    given = Given(dict.fromkeys(bandit.tasks, 1), dict.fromkeys(bandit.tasks, 1), bandit.steps, seed)
     return METHODS[name].policy(given, {})
 
 
-def _table(finals: dict[str, list[list[float]]], title: str) -> Table:
+def _table(studies: Sequence[Study], title: str) -> Table:
     table = Table(title=title, title_justify="left")
-    table.add_column("method")
-    for column in ("final score", "± seeds", "gain over uniform", "environments won"):
+    table.add_column("policy", no_wrap=True)
+    for column in ("score", "± seeds", "gain over\nuniform", "of the\noracle's", "of the best\nstatic's", "won"):
         table.add_column(column, justify="right")
-    base = np.mean(finals["uniform"], axis=1) if "uniform" in finals else None
-    for name, scores in finals.items():
-        means = np.mean(scores, axis=1)
-        spread = float(np.mean(np.std(scores, axis=1, ddof=1))) if len(scores[0]) > 1 else float("nan")
-        gain = "–" if base is None or name == "uniform" else f"{float((means - base).mean()):+.4f}"
-        won = "–" if base is None or name == "uniform" else f"{int((means > base).sum())} of {len(base)}"
-        table.add_row(name, f"{means.mean():.4f}", "–" if np.isnan(spread) else f"{spread:.4f}", gain, won)
+    base = _means(studies, "uniform")
+    whole = {other: float((_means(studies, other) - base).mean()) for other in ("oracle", "best static")}
+    for name in studies[0].curves:
+        means = _means(studies, name)
+        row = [f"{means.mean():.4f}", _spread(studies, name)]
+        if name == "uniform":
+            row += ["–"] * 4
+        else:
+            gain = float((means - base).mean())
+            shares = (f"{gain / other:.0%}" if other > 0 else "–" for other in whole.values())
+            row += [f"{gain:+.4f}", *shares, f"{int((means > base).sum())} of {len(base)}"]
+        table.add_row(name, *row)
     return table
+
+
+def _means(studies: Sequence[Study], name: str) -> np.ndarray:
+    """The mean over the seeds of each environment."""
+    return np.array([own.finals(name).mean() for own in studies])
+
+
+def _spread(studies: Sequence[Study], name: str) -> str:
+    """The standard deviation over seeds, on average."""
+    if len(studies[0].finals(name)) == 1:
+        return "–"
+    return f"{np.mean([own.finals(name).std(ddof=1) for own in studies]):.4f}"
+
+
+def _rules(studies: Sequence[Study]) -> Table:
+    """One row per weight λ of the entropy, one column per reward; in each cell the rounds."""
+    table = Table(
+        title="counterfactual by rounds: gain over uniform (environments won)",
+        title_justify="left",
+    )
+    table.add_column("λ")
+    for reward in WORTHS:
+        table.add_column(f"r = {reward}", justify="right", no_wrap=True)
+    base = _means(studies, "uniform")
+    for entropy in dict.fromkeys(rule.entropy for rule in studies[0].rounds):
+        finals = [[own.rounds[Rule(reward, entropy)].mean(axis=1) for own in studies] for reward in WORTHS]
+        gains = np.array(finals) - base[:, None]  # by reward, environment and round
+        table.add_row(str(entropy), *(" ".join(map(_gain, own.T)) for own in gains))
+    return table
+
+
+def _gain(over: np.ndarray) -> str:
+    """Over the environments: the mean, and how many were won."""
+    return f"{over.mean():+.3f} ({int((over > 0).sum())})"

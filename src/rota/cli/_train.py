@@ -14,7 +14,7 @@ from rota.cli._improve import read_mixture
 from rota.cli._tables import score_table
 from rota.errors import RotaError
 from rota.methods import Plan, make_plan
-from rota.runlog import Run
+from rota.runlog import SUMMARY, started_plan
 
 
 @with_plan_flags
@@ -29,6 +29,13 @@ def train(
     ] = None,
     mixture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="weights from a file of `rota improve`; method fixed by default")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="of method counterfactual: trainings after the one that is logged")
+    ] = None,
+    log: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="RUN", help="of method counterfactual: a finished run to learn from; may be repeated"),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="no progress bar, no table")] = False,
     *,
@@ -47,6 +54,9 @@ def train(
         fields["options"] = {**fields.get("options", {}), "weights": read_mixture(mixture)}
     if weights is not None:
         fields["options"] = {**fields.get("options", {}), "weights": pairs(weights, "weights")}
+    for option, value in (("rounds", rounds), ("logs", [str(own) for own in log or ()])):
+        if value:
+            fields["options"] = {**fields.get("options", {}), option: value}
     if resume is not None:
         plan, folder = _resumed(resume, file, out, fields)
     elif checkpoint is not None:
@@ -56,7 +66,7 @@ def train(
         folder = out or Path("runs") / f"{plan.method}-{plan.seed}"
     from rota.methods import run_plan  # late: it loads torch
 
-    done = resume is not None and Run(folder).finished
+    done = resume is not None and (folder / SUMMARY).is_file()
     run = run_plan(plan, folder, resume=(checkpoint or True) if resume else False, progress=not quiet)
     if not quiet and int(os.environ.get("RANK", 0)) == 0:
         console = Console()
@@ -86,12 +96,12 @@ def _planned(file: Path | None, fields: dict[str, Any]) -> Plan:
 
 def _resumed(folder: Path, file: Path | None, out: Path | None, fields: dict[str, Any]) -> tuple[Plan, Path]:
     given = [*(["FILE"] if file else []), *(["--out"] if out else [])]
-    run = Run(folder)
-    if "method" not in run.plan:
+    started = started_plan(folder)
+    if "method" not in started:
         raise RotaError(f"{folder} was started by a program. Continue it there, with `fit(…, resume=True)`.")
-    plan = make_plan(run.plan, source=str(folder))
+    plan = make_plan(started, source=str(folder))
     if fields:
-        wished = make_plan({**run.plan, **fields}, source="the flags")
+        wished = make_plan({**started, **fields}, source="the flags")
         given += [f"--{name.replace('_', '-')}" for name in fields if getattr(wished, name) != getattr(plan, name)]
     if given:
         raise RotaError(

@@ -1,6 +1,6 @@
 """What would a task gain from more updates?"""
 
 from rota.curves._curve import Curve, fit_curve
-from rota.curves._fill import expected_scores, filled
+from rota.curves._fill import allotted, expected_scores, filled
 
-__all__ = ["Curve", "expected_scores", "filled", "fit_curve"]
+__all__ = ["Curve", "allotted", "expected_scores", "filled", "fit_curve"]

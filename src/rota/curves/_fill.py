@@ -32,11 +32,25 @@ def filled(curves: Sequence[Curve], steps: int, floor: float = 0.25) -> Floats:
     least = floor / len(curves)
     rest = 1 - floor
     shares = least + rest * np.arange(GRID + 1) / GRID
-    gains = np.stack([_falling(np.diff(expected_scores(curve, steps, shares))) for curve in curves])
-    order = np.argsort(-gains, axis=None, kind="stable")[:GRID]
+    return least + rest * allotted(np.stack([expected_scores(curve, steps, shares) for curve in curves]))
+
+
+def allotted(scores: Floats) -> Floats:
+    """Cut a budget into equal parts and give each part to the task where it brings most; what brings nothing to anybody
+    is spread evenly.
+
+    Args:
+        scores: Of each task (row) with 0, 1, 2, … all parts.
+
+    >>> allotted(np.array([[0.0, 0.5, 0.6, 0.6], [0.0, 0.2, 0.4, 0.5]])).round(2)
+    array([0.33, 0.67])
+    """
+    count, parts = len(scores), scores.shape[1] - 1
+    gains = np.stack([_falling(np.diff(own)) for own in scores])
+    order = np.argsort(-gains, axis=None, kind="stable")[:parts]
     useful = order[gains.ravel()[order] > 1e-12]
-    won = np.bincount(useful // GRID, minlength=len(curves)) + (GRID - len(useful)) / len(curves)
-    return least + rest * won / GRID
+    won = np.bincount(useful // parts, minlength=count) + (parts - len(useful)) / count
+    return np.asarray(won / parts)
 
 
 def _falling(gains: Floats) -> Floats:

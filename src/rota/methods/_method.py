@@ -11,6 +11,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from rota.errors import RotaError, describe_mistakes
 from rota.policies import Policy
+from rota.runlog import Run
+
+
+def _nobody_trains(name: str, method: str, options: Mapping[str, Any]) -> Run:
+    raise RotaError(f"Expected somebody who trains the inner run '{name}'. Found nobody here.")
 
 
 @dataclass(frozen=True)
@@ -22,12 +27,14 @@ class Given:
         batches: Batches of each task in one pass over its rows.
         steps: Length of the run.
         seed: Of the run.
+        train: Trains an inner run, which has a name, a method and its options, and is like the run in all else.
     """
 
     sizes: Mapping[str, int]
     batches: Mapping[str, int]
     steps: int
     seed: int
+    train: Callable[[str, str, Mapping[str, Any]], Run] = _nobody_trains
 
     @property
     def tasks(self) -> list[str]:
@@ -46,6 +53,7 @@ class Method:
         signal: What its policy hears after each step, by the name in `rota.signals`.
         stream: "task": one task per step; "joint": all tasks, weighted.
         sized: Whether it needs the sizes of the data sets, which a simulation does not have.
+        trains: Whether it trains inner runs before its policy is known.
     """
 
     name: str
@@ -55,6 +63,7 @@ class Method:
     signal: str | None = None
     stream: Literal["task", "joint"] = "task"
     sized: bool = False
+    trains: bool = False
 
     def policy(self, given: Given, options: Mapping[str, Any]) -> Policy:
         """Its policy, with these options; report every wrong one at once."""

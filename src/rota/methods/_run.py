@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -15,7 +17,7 @@ from rota.methods._plan import Plan
 from rota.methods._table import METHODS
 from rota.models import MultiTaskModel, Pretrained, encoder_for, tokenizer_name
 from rota.policies import Policy, WithEnds
-from rota.runlog import Run
+from rota.runlog import INNER, PLAN, RUN, Run, write_json
 from rota.seeds import integer
 from rota.streams import JointStream, Stream, TaskStream, batches_per_pass, rows_per_step
 from rota.tasks import Task, adjust_tasks, check_tasks, limit_rows
@@ -54,11 +56,13 @@ def tasks_of(plan: Plan) -> list[Task]:
 
 def _train_once(method: Method, plan: Plan, folder: Path, resume: bool | str, progress: bool) -> Run:
     """A method that is one training."""
-    if not resume:
+    first = int(os.environ.get("RANK", 0)) == 0  # of the processes that torchrun started
+    if first and not resume:
         refuse_old(folder)  # before anybody waits for the data
     tasks = tasks_of(plan)
     check_tasks(tasks)  # before a policy meets their sizes
-    policy = _policy(method, plan, [task for task in tasks if task.trained])
+    inner = _InnerRuns(plan, folder, progress, first)
+    policy = _policy(method, plan, [task for task in tasks if task.trained], inner)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(integer(plan.seed, "initialisation"))
         encoder = encoder_for(tasks, plan.model, plan.dropout, plan.pooling, plan.head_hidden)
@@ -73,15 +77,37 @@ def _train_once(method: Method, plan: Plan, folder: Path, resume: bool | str, pr
         plan,
         stream=STREAMS[method.stream],
         signal=getattr(signals, method.signal) if method.signal else None,
-        resume=resume,
+        resume=resume if (folder / RUN).is_file() else False,  # it may have died in an inner run
         progress=progress,
+        before=inner.runs,
     )
 
 
-def _policy(method: Method, plan: Plan, tasks: list[Task]) -> Policy:
+class _InnerRuns:
+    """The trainings of a method that trains several times: in `runs/NAME` of its folder, each done once."""
+
+    def __init__(self, plan: Plan, folder: Path, progress: bool, writes: bool) -> None:
+        self.plan, self.folder, self.progress, self.writes = plan, folder, progress, writes
+        self.runs: list[Run] = []
+
+    def train(self, name: str, method: str, options: Mapping[str, Any]) -> Run:
+        if self.writes and not (self.folder / PLAN).is_file():
+            # So that somebody who dies in an inner run can go on.
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_json(self.folder / PLAN, self.plan.model_dump(mode="json"))
+        folder = self.folder / INNER / name
+        begun = (folder / RUN).is_file()
+        if not (begun and Run(folder).finished):
+            plan = self.plan.model_copy(update={"method": method, "options": dict(options)})
+            run_plan(plan, folder, resume=begun, progress=self.progress)
+        self.runs.append(Run(folder))
+        return self.runs[-1]
+
+
+def _policy(method: Method, plan: Plan, tasks: list[Task], inner: _InnerRuns) -> Policy:
     sizes = {task.name: task.size() for task in tasks}
     processes = int(os.environ.get("WORLD_SIZE", 1))  # as torchrun says; each works on its part of a batch
     batches = batches_per_pass(sizes, rows_per_step(tasks, plan.batch_size, plan.accumulate * processes))
-    policy = method.policy(Given(sizes, batches, plan.steps, plan.seed), plan.options)
+    policy = method.policy(Given(sizes, batches, plan.steps, plan.seed, inner.train), plan.options)
     ends = {task.name: task.stop_after for task in tasks if task.stop_after is not None}
     return WithEnds(policy, ends) if ends else policy

@@ -28,6 +28,7 @@ class Log:
         probabilities: How likely that choice was.
         rewards: What it earned.
         starts: Where a run begins, if there are several.
+        auxiliary: Tasks that are trained for the sake of the others.
     """
 
     tasks: tuple[str, ...]
@@ -35,6 +36,7 @@ class Log:
     probabilities: Floats
     rewards: Floats
     starts: tuple[int, ...] = (0,)
+    auxiliary: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.chosen)
@@ -47,6 +49,11 @@ class Log:
     def counts(self) -> NDArray[np.int64]:
         """Decisions for each task."""
         return np.bincount(self.chosen, minlength=len(self.tasks))
+
+    @property
+    def mixture(self) -> dict[str, float]:
+        """The share of the decisions that each task got."""
+        return dict(zip(self.tasks, (self.counts() / len(self)).tolist(), strict=True))
 
     def totals(self) -> tuple[Floats, Floats]:
         """For each task Σ 1/π and Σ r/π over its decisions: all that a mixture's estimate depends on."""
@@ -90,6 +97,7 @@ def read_logs(folders: Iterable[Path | str], reward: Reward = improving) -> Log:
         np.concatenate([log.probabilities for log in logs]),
         np.concatenate([log.rewards for log in logs]),
         (0, *np.cumsum([len(log) for log in logs[:-1]]).tolist()),
+        frozenset(task for task in names[0] if runs[0].info["tasks"][task].get("auxiliary")),
     )
 
 

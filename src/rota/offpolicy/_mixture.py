@@ -18,6 +18,7 @@ def best_mixture(
     log: Log | Source,
     entropy: float | Literal["auto"] = "auto",
     *,
+    steps: int | None = None,
     optimiser: Literal["cma-es", "softmax"] = "cma-es",
     reward: Reward = improving,
     iterations: int = 50,
@@ -35,6 +36,7 @@ def best_mixture(
         log: A run folder, several of them, arrays `(tasks, probabilities, rewards)`, or a `Log`.
         entropy: The weight λ; or "auto" for a mixture that is planned from learning curves (`planned`), since no λ is
             right for every log.
+        steps: Of the next run, for "auto"; by default as many as the logged ones had.
         optimiser: "cma-es" as in the paper, or "softmax", the closed form π(k) ∝ exp(r̄(k) / λ) with r̄ the mean
             reward of a task, which is exact where tasks were logged as often as their probabilities say.
         reward: What a visit was worth, where `log` is a run.
@@ -49,7 +51,7 @@ def best_mixture(
     begins at the uniform mixture with a step of 0.5 and returns the best mixture that was tried.
     """
     if entropy == "auto":
-        return planned(log, reward=reward).mixture
+        return planned(log, steps, reward).mixture
     if not entropy >= 0:
         raise RotaError(f"Expected a weight of the entropy of at least 0, or 'auto'. Found {entropy}.")
     found = as_log(log, reward)

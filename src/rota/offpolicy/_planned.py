@@ -26,9 +26,9 @@ class Planned:
 
     Args:
         mixture: For the next run.
-        entropy: The λ whose mixture exp(r̄ / λ) promises most; infinite if none promises more than a uniform one.
-        predicted_gain: By how much the mean score at the end should rise over that of a uniform mixture, if a reward of
-            0 is a score of 1 and the largest one a score of 0.
+        entropy: The λ whose mixture promises most; infinite if none promises more than the logged one.
+        predicted_gain: By how much the mean score at the end should rise over that of the logged mixture, if a reward
+            of 0 is a score of 1 and the largest one a score of 0. Auxiliary tasks do not count.
         curves: The learning curve of each task.
     """
 
@@ -44,10 +44,12 @@ def planned(log: Log | Source, steps: int | None = None, reward: Reward = improv
     Rewards that fall say that a task is learned; how fast they fall says what more visits would bring. V_WIS does not
     know of that: it is linear in the mixture, so without a given λ it wants everything for one task. Here a learning
     curve is fitted to each task (`fit_curve`), and two mixtures are looked for that make the expected mean score at the
-    end as large as possible: one of the form exp(r̄ / λ), which is the paper's with the λ found, and one without a form,
-    in which every part of the budget goes where its curve promises most (`filled`). The plan is their mean, and the
-    noisier the scores, the more of a uniform mixture is in it. All of it stays the same if rewards are multiplied by
-    anything.
+    end as large as possible: one of the form p(k) exp(r̄(k) / λ), with p the logged mixture, which is the paper's for a
+    uniform log with the λ found; and one without a form, in which every part of the budget goes where its curve
+    promises most (`filled`). The plan is their mean, and the noisier the scores, the more of the logged mixture is in
+    it. All of it stays the same if rewards are multiplied by anything.
+
+    What an auxiliary task does for the others no curve of its own can say: it keeps the share that it had.
 
     Args:
         log: A run folder, several of them, arrays `(tasks, probabilities, rewards)`, or a `Log`.
@@ -60,22 +62,47 @@ def planned(log: Log | Source, steps: int | None = None, reward: Reward = improv
     if not largest > 0:
         raise RotaError("A plan expects rewards above 0. Found none in the log: no task got better.")
     curves = [fit_curve(_scores(found, k, largest)) for k in range(len(found.tasks))]
-    steps = steps or max(1, round(len(found) / len(found.starts)))
+    mixture = np.array(list(found.mixture.values()))
+    counted = [k for k, task in enumerate(found.tasks) if task not in found.auxiliary]
+    if not counted:
+        raise RotaError("A plan expects a task with training rows that counts. Found only auxiliary ones in the log.")
+    share = mixture[counted].sum()
     sizes, sums = found.totals()
-    uniform = np.full(len(curves), 1.0 / len(curves))
-    tried = {math.inf: uniform} | {
-        float(entropy * largest): softmax_of(sums / sizes, entropy * largest) for entropy in ENTROPIES
-    }
-    worth = {entropy: _mean_score(curves, steps, mixture) for entropy, mixture in tried.items()}
-    entropy = max(worth, key=worth.__getitem__)
-    caution = CAUTION * min(1.0, float(np.median([curve.noise for curve in curves])) / NOISY)
-    mixture = (1 - caution) * (tried[entropy] + filled(curves, steps)) / 2 + caution * uniform
+    steps = steps or round(len(found) / len(found.starts))
+    entropies = [math.inf, *(ENTROPIES * largest).tolist()]
+    plan, best, gain = _plan(
+        [curves[k] for k in counted],
+        mixture[counted] / share,
+        (sums / sizes)[counted],
+        max(1, round(steps * share)),
+        entropies,
+    )
+    mixture[counted] = share * plan
     return Planned(
         Fixed(dict(zip(found.tasks, mixture.tolist(), strict=True))),
-        entropy,
-        _mean_score(curves, steps, mixture) - worth[math.inf],
+        entropies[best],
+        gain,
         dict(zip(found.tasks, curves, strict=True)),
     )
+
+
+def _plan(
+    curves: list[Curve], logged: Floats, means: Floats, steps: int, entropies: list[float]
+) -> tuple[Floats, int, float]:
+    """The mixture, the number of the best entropy, and the gain over the logged mixture."""
+    tried = np.stack([_tilted(logged, means, entropy) for entropy in entropies])
+    worth = _mean_scores(curves, steps, tried)
+    best = int(worth.argmax())
+    caution = CAUTION * min(1.0, float(np.median([curve.noise for curve in curves])) / NOISY)
+    mixture = (1 - caution) * (tried[best] + filled(curves, steps)) / 2 + caution * logged
+    gain = _mean_scores(curves, steps, mixture[None])[0] - _mean_scores(curves, steps, logged[None])[0]
+    return mixture, best, float(gain)
+
+
+def _tilted(logged: Floats, means: Floats, entropy: float) -> Floats:
+    """The mixture with the largest mean reward less entropy times its divergence from the logged one."""
+    weights = logged * np.exp((means - means.max()) / entropy)
+    return np.asarray(weights / weights.sum())
 
 
 def softmax_of(means: Floats, entropy: float) -> Floats:
@@ -103,6 +130,7 @@ def _scores(log: Log, k: int, largest: float) -> Floats:
     return np.asarray(np.mean([own[:shortest] for own in found], axis=0))
 
 
-def _mean_score(curves: list[Curve], steps: int, mixture: Floats) -> float:
-    scores = [expected_scores(curve, steps, share[None]) for curve, share in zip(curves, mixture, strict=True)]
-    return float(np.mean(scores))
+def _mean_scores(curves: list[Curve], steps: int, mixtures: Floats) -> Floats:
+    """The expected mean score at the end, with each of these mixtures."""
+    scores = [expected_scores(curve, steps, shares) for curve, shares in zip(curves, mixtures.T, strict=True)]
+    return np.asarray(np.mean(scores, axis=0))

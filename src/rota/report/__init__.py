@@ -1,5 +1,6 @@
 """Tables and pictures from run logs: one page that a person reads. Never imports torch."""
 
+from rota.report._simulation import write_simulation
 from rota.report._write import write_report
 
-__all__ = ["write_report"]
+__all__ = ["write_report", "write_simulation"]

@@ -30,7 +30,7 @@ def curve_panels(histories: Mapping[str, Sequence[History]], tasks: Mapping[str,
             curves = {name: _curve(own, what, key) for name, own in histories.items()}
             if not any(len(curve.steps) for curve in curves.values()):
                 continue
-            figure = to_html(_panel(curves, looks, scale), f"{what}-{number}")
+            figure = to_html(panel(curves, looks, scale), f"{what}-{number}")
             panels.append(f'<figure class="panel"><figcaption>{_caption(key, tasks)}</figcaption>{figure}</figure>')
         if panels:
             told.append(f'<h3>{title}</h3><div class="panels">{"".join(panels)}</div>')
@@ -41,7 +41,8 @@ def _curve(histories: Sequence[History], what: str, key: Key) -> Curve:
     return mean_curve([getattr(history, what).get(key, {}) for history in histories])
 
 
-def _panel(curves: Mapping[str, Curve], looks: dict[str, Look], scale: float) -> Any:
+def panel(curves: Mapping[str, Curve], looks: dict[str, Look], scale: float) -> Any:
+    """Lines with bands, in one small figure."""
     go = plotly_objects()
     figure = go.Figure()
     for name, curve in curves.items():

@@ -9,7 +9,10 @@ from typing import Any
 
 from rota.runlog import Run
 
-HARMLESS = {"seed", "device", "threads", "engine", "num_workers", "eval_batch_size", "checkpoint_every"}
+HARMLESS = {
+    *("seed", "device", "threads", "engine", "num_workers", "eval_batch_size", "checkpoint_every"),
+    "options.logs",  # each seed may learn from a log of its own
+}
 """Fields that runs of one group may differ in: the seed, and how a run was executed."""
 
 SHOWN = 3  # fields that fit into the name of a group

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 
+from rota.errors import RotaError
 from rota.report._palette import Look
 
 
@@ -41,3 +43,12 @@ def whole_page(title: str, body: str, plotly: str) -> str:
         f"<style>\n{style}</style>\n<script>{plotly}</script>\n</head>\n<body>\n<main>\n<h1>{escape(title)}</h1>\n"
         f"{body}\n</main>\n<script>\n{script}</script>\n</body>\n</html>\n"
     )
+
+
+def write_page(path: Path, content: str) -> None:
+    """Write the page; one sentence where that is impossible."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise RotaError(f"The report expects a file that it can write at {path}. Found: {error.strerror}.") from error

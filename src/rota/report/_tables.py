@@ -53,7 +53,7 @@ def score_table(groups: Sequence[Group], looks: dict[str, Look]) -> str:
     for group in groups:
         average = scores(group, ranking.split)
         best = average.mean == top
-        row = [_method(group, looks), f"<strong>{_spread(average)}</strong>" if best else _spread(average)]
+        row = [method_cell(group, looks), f"<strong>{_spread(average)}</strong>" if best else _spread(average)]
         if baseline:
             row.append("" if group is baseline else _difference(ranking.difference(group, baseline)))
         row += [f"<td{_dim(aux)}>{_spread(scores(group, splits[task], task))}</td>" for task, aux in tasks.items()]
@@ -82,13 +82,13 @@ def cost_table(groups: Sequence[Group], looks: dict[str, Look]) -> str:
     rows = []
     for group in groups:
         if not group.finished:
-            rows.append([_method(group, looks), *["–"] * (len(used) + 3)])
+            rows.append([method_cell(group, looks), *["–"] * (len(used) + 3)])
             continue
         cost = mean_cost(group.finished)
         counts = [f"{np.mean([getattr(ledger, name) for ledger in ledgers[group.name]]):,.0f}" for name in used]
         seconds = np.mean([run.summary["seconds"] for run in group.finished])
         relative = f"{cost / cheapest:.2f}×" if cheapest > 0 else "–"
-        rows.append([_method(group, looks), *counts, f"{cost:,.0f}", relative, f"{seconds:,.1f}"])
+        rows.append([method_cell(group, looks), *counts, f"{cost:,.0f}", relative, f"{seconds:,.1f}"])
     header = ["method", *(name.replace("_", " ") for name in used), "forward equivalents", "relative", "seconds"]
     return f'<p class="note">{_explained(used)}</p>' + table(header, rows)
 
@@ -114,7 +114,8 @@ def _score_notes(ranking: Ranking, splits: dict[str, str]) -> str:
     return f'<p class="note">{" ".join(notes)}</p>'
 
 
-def _method(group: Group, looks: dict[str, Look]) -> str:
+def method_cell(group: Group, looks: dict[str, Look]) -> str:
+    """The first cell of a row: the line of the method, and its name."""
     return f'<th scope="row">{looks[group.name].swatch()} {escape(group.name)}</th>'
 
 

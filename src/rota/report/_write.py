@@ -9,8 +9,9 @@ from rota.errors import RotaError
 from rota.report._curves import curve_panels
 from rota.report._groups import group_runs, run_names, tasks_of
 from rota.report._history import read_history
+from rota.report._logs import mixtures_from_logs
 from rota.report._mixtures import mixture_figure
-from rota.report._page import legend, section, whole_page
+from rota.report._page import legend, section, whole_page, write_page
 from rota.report._palette import AGGREGATE, method_looks, task_looks
 from rota.report._plots import plotly_script
 from rota.report._settings import settings_section
@@ -43,12 +44,7 @@ def write_report(runs: Sequence[Run], page: Path) -> None:
     """
     if not runs:
         raise RotaError("A report expects at least one run. Found none.")
-    content = _page_of(runs)
-    try:
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise RotaError(f"The report expects a file that it can write at {page}. Found: {error.strerror}.") from error
+    write_page(page, _page_of(runs))
 
 
 def _page_of(runs: Sequence[Run]) -> str:
@@ -56,6 +52,7 @@ def _page_of(runs: Sequence[Run]) -> str:
     tasks = tasks_of(runs)
     methods, learned = method_looks(group.name for group in groups), task_looks(tasks)
     histories = {group.name: [read_history(run) for run in group.runs] for group in groups}
+    learned_mixtures = mixtures_from_logs(groups, methods)
     open_runs = [name for run, name in zip(runs, run_names(runs), strict=True) if not run.finished]
     body = [
         what_ran(groups),
@@ -78,6 +75,7 @@ def _page_of(runs: Sequence[Run]) -> str:
             ),
             mixture_figure(histories, methods, learned),
         ),
+        *([section("Mixtures and logs", learned_mixtures)] if learned_mixtures else []),
         section("Cost", cost_table(groups, methods)),
         section("Settings", settings_section(groups, methods)),
     ]

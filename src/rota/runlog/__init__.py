@@ -1,12 +1,14 @@
 """What happened in a run: write it, read it, count what it cost."""
 
 from rota.runlog._ledger import Ledger
-from rota.runlog._reader import Run, find_runs, read_lines
-from rota.runlog._schema import LOG, RUN, SCHEMA, SUMMARY
+from rota.runlog._reader import Run, find_runs, read_lines, started_plan
+from rota.runlog._schema import INNER, LOG, PLAN, RUN, SCHEMA, SUMMARY
 from rota.runlog._writer import LogWriter, write_json
 
 __all__ = [
+    "INNER",
     "LOG",
+    "PLAN",
     "RUN",
     "SCHEMA",
     "SUMMARY",
@@ -15,5 +17,6 @@ __all__ = [
     "Run",
     "find_runs",
     "read_lines",
+    "started_plan",
     "write_json",
 ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rota.errors import RotaError
-from rota.runlog._schema import LOG, RUN, SCHEMA, SUMMARY
+from rota.runlog._schema import LOG, PLAN, RUN, SCHEMA, SUMMARY
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -72,6 +72,13 @@ class Run:
         if not path.is_file():
             return []
         return [line for line in read_lines(path) if not kinds or line["kind"] in kinds]
+
+
+def started_plan(folder: Path) -> dict[str, Any]:
+    """The plan of a run, also of one that has only inner runs yet."""
+    if (folder / PLAN).is_file() and not (folder / RUN).is_file():
+        return _read_json(folder / PLAN, "method")
+    return Run(folder).plan
 
 
 def find_runs(places: Iterable[Path | str]) -> list[Run]:

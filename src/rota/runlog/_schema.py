@@ -4,6 +4,11 @@
     log.jsonl       what happened: one JSON object per line, each with a `kind` and a `step`
     summary.json    how it ended: scores, cost, time (absent while the run is not finished)
 
+A method that trains several times also has
+
+    plan.json       the plan, from before its first inner run (`run.json` comes with its own training)
+    runs/NAME       its inner runs, which are run folders
+
 `log.jsonl` holds no times and no machine names, so that two equal runs have equal bytes.
 
 Kinds of lines:
@@ -18,4 +23,4 @@ Later kinds (survey, round, trial) are added beside these; readers ignore kinds 
 from __future__ import annotations
 
 SCHEMA = 1
-RUN, LOG, SUMMARY = "run.json", "log.jsonl", "summary.json"
+RUN, LOG, SUMMARY, PLAN, INNER = "run.json", "log.jsonl", "summary.json", "plan.json", "runs"

@@ -34,7 +34,7 @@ class Play:
     Args:
         tasks: Number of the task that was pulled.
         probabilities: How likely that was.
-        values: What the policy heard.
+        values: What the policy heard; of a mixture that was played with others, the score of the pulled arm.
         mean_scores: Mean score over all arms after the step.
     """
 
@@ -49,7 +49,7 @@ class Play:
         return float(self.mean_scores[-1])
 
 
-def play(bandit: MTLBandit, policy: Policy, seed: int = 0, signal: Signal = log_gain) -> Play:
+def play(bandit: MTLBandit, policy: Policy, seed: int = 0, signal: Signal = log_gain, noise: float = 0.0) -> Play:
     """A whole run of `policy` on `bandit`, which is reset first.
 
     Args:
@@ -57,6 +57,8 @@ def play(bandit: MTLBandit, policy: Policy, seed: int = 0, signal: Signal = log_
         policy: Over the bandit's tasks.
         seed: Of the draws.
         signal: What the policy hears after a pull.
+        noise: Standard deviation of what a batch says about a score; it is the same before and after the update, since
+            it is the same batch.
 
     >>> from rota.policies import uniform
     >>> bandit = MTLBandit(arms=3, steps=200, seed=0)
@@ -70,11 +72,13 @@ def play(bandit: MTLBandit, policy: Policy, seed: int = 0, signal: Signal = log_
     steps = bandit.steps
     tasks = np.zeros(steps, dtype=np.int64)
     probabilities, values, means = np.zeros(steps), np.zeros(steps), np.zeros(steps)
+    shifts = (noise * generator(seed, "batches").normal(size=steps)).tolist()
     bandit.reset()
     for step in range(steps):
         choice = policy.choose(step, rng)
         k = number[choice.task]
-        value = signal(bandit.pull(k))
+        before, after = bandit.pull(k)
+        value = signal(Pull(before + shifts[step], after + shifts[step]))
         policy.observe(choice.scored(value))
         tasks[step], probabilities[step], values[step] = k, choice.probability, value
         means[step] = bandit.scores.mean()

@@ -14,7 +14,7 @@ from torch import nn
 
 from rota.errors import RotaError
 from rota.policies import Policy
-from rota.runlog import LOG, SUMMARY, LogWriter, Run, write_json
+from rota.runlog import LOG, SUMMARY, Ledger, LogWriter, Run, write_json
 from rota.settings import Settings
 from rota.signals import Signal
 from rota.streams import Stream, TaskStream, rows_per_step
@@ -46,6 +46,7 @@ def fit(
     signal: Signal | None = None,
     resume: bool | str = False,
     progress: bool = True,
+    before: Sequence[Run] = (),
 ) -> Run:
     """Train `model` on `tasks` as `policy` says, and keep everything in `folder`.
 
@@ -62,6 +63,7 @@ def fit(
         signal: What the policy hears after a step; None if it does not listen.
         resume: Continue the run in `folder`: True from its latest checkpoint, or the name of one.
         progress: Whether to show a progress bar.
+        before: Finished runs that were trained for the sake of this one; their cost is counted in its own.
 
     Returns:
         The finished run.
@@ -71,7 +73,7 @@ def fit(
     session = Session(settings)
     with surroundings(threads_for(model, settings), gpu=session.accelerator.device.type == "cuda"):
         session.seed(settings.seed)
-        training = _Training(model, tasks, policy, Path(folder), settings, stream, signal, session)
+        training = _Training(model, tasks, policy, Path(folder), settings, stream, signal, session, before)
         start = training.open(resume)
         if start is None:
             return Run(folder)
@@ -98,7 +100,9 @@ class _Training:
         stream: type[Stream],
         signal: Signal | None,
         session: Session,
+        before: Sequence[Run],
     ) -> None:
+        self.before = before
         self.tasks, self.policy, self.folder, self.settings = tasks, policy, folder, settings
         self.evaluated = evaluation_tasks(tasks, settings.eval_rows)
         self.signal, self.session = signal, session
@@ -146,7 +150,7 @@ class _Training:
     def open(self, resume: bool | str) -> int | None:
         """Make the run folder or go back into it; return the step to start from, None if all is done."""
         if not resume:
-            refuse_old(self.folder)
+            refuse_old(self.folder, inner=bool(self.before))
             self.session.wait()
             if self.session.writes:
                 make_folder(self.folder, self._describe())
@@ -275,6 +279,7 @@ class _Training:
         self.engine.model.load_state_dict(self.checkpoints.load_best(self.judge.best_step))
         test = self._score("test")
         if self.session.writes:
+            spent = [Ledger.from_dict(run.summary["cost"]) for run in self.before]
             summary = {
                 "steps": done,
                 "stopped": "patience" if self.judge.stops else "budget",
@@ -282,13 +287,13 @@ class _Training:
                 "last": {"dev": self.judge.last},
                 "updates": dict(sorted(self.recorder.updates.items())),
                 "skipped": self.recorder.skipped,
-                "cost": self.engine.ledger.as_dict(),
+                "cost": sum(spent, self.engine.ledger).as_dict(),
                 "engine": {
                     "captures": self.engine.captures,
                     "seconds": round(self.engine.capture_seconds, 3),
                     "fallback": self.engine.fallback,
                 },
-                "seconds": round(self.seconds, 3),
+                "seconds": round(self.seconds + sum(run.summary["seconds"] for run in self.before), 3),
             }
             try:
                 write_json(self.folder / SUMMARY, summary)

@@ -16,7 +16,7 @@ from torch import nn
 import rota
 from rota.errors import RotaError
 from rota.policies import Policy
-from rota.runlog import RUN, SCHEMA, Run, write_json
+from rota.runlog import INNER, PLAN, RUN, SCHEMA, Run, write_json
 from rota.settings import Settings
 from rota.signals import Signal
 from rota.streams import Stream
@@ -24,11 +24,13 @@ from rota.tasks import Task
 from rota.training._session import Session
 
 
-def refuse_old(folder: Path) -> None:
-    """Refuse a folder that holds anything already (but for the trace of a run that died while it was made)."""
+def refuse_old(folder: Path, inner: bool = False) -> None:
+    """Refuse a folder that holds anything already, but for the trace of a run that died while it was made; and for
+    inner runs, if they are its own."""
+    expected = {f"{RUN}.tmp", *((PLAN, INNER) if inner else ())}
     if folder.exists() and not folder.is_dir():
         raise RotaError(f"Expected a new folder for the run. Found {folder}, which is a file. Choose another one.")
-    if folder.is_dir() and any(path.name != f"{RUN}.tmp" for path in folder.iterdir()):
+    if folder.is_dir() and any(path.name not in expected for path in folder.iterdir()):
         raise RotaError(
             f"Expected a new folder for the run. Found {folder}, which is not empty. Choose another one, or continue "
             f"the run in it with `rota train --resume {folder}`."

@@ -1,0 +1,85 @@
+"""Everything that is played in one environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rota.policies import Fixed, Policy, uniform
+from rota.simulation._bandit import Floats, MTLBandit
+from rota.simulation._play import Play, Signal, log_gain, play
+from rota.simulation._rounds import Rule, improve_by_rounds
+from rota.simulation._static import best_static
+from rota.simulation._together import play_together
+
+Maker = Callable[[int], Policy]
+COUNTERFACTUAL = "counterfactual"
+POINTS = 101  # of a curve
+
+
+@dataclass
+class Study:
+    """What policies reached in an environment.
+
+    Args:
+        steps: Where the curves have their points.
+        curves: Of each policy the mean score over the arms: one row per seed, one column per point, the last one at the
+            end of the run.
+        rounds: Of each rule by which mixtures are learned from logs the final scores: one row per round, one column per
+            seed.
+    """
+
+    steps: Floats
+    curves: dict[str, Floats] = field(default_factory=dict)
+    rounds: dict[Rule, Floats] = field(default_factory=dict)
+
+    def finals(self, name: str) -> Floats:
+        """Final scores of a policy, one per seed."""
+        return self.curves[name][:, -1]
+
+
+def study(
+    bandit: MTLBandit,
+    makers: Mapping[str, Maker],
+    seeds: Sequence[int],
+    *,
+    signal: Signal = log_gain,
+    noise: float = 0.0,
+    rounds: int = 0,
+) -> Study:
+    """Let policies play an environment beside the uniform mixture, the best fixed one and the oracle.
+
+    Args:
+        bandit: The environment.
+        makers: By name, what makes a policy from the seed of its run.
+        seeds: Of the runs.
+        signal: What policies hear.
+        noise: Of what a batch says about a score.
+        rounds: How often mixtures are learned from logs, by every rule; the first round with λ found goes by the name
+            "counterfactual".
+    """
+    points = np.linspace(0, bandit.steps - 1, POINTS).round().astype(int)
+    found = Study((points + 1).astype(np.float64))
+
+    def add(name: str, games: Sequence[Play]) -> None:
+        found.curves[name] = np.stack([game.mean_scores[points] for game in games])
+
+    def mixed(mixture: Policy) -> list[Play]:
+        assert isinstance(mixture, Fixed)
+        return play_together(bandit, [(mixture, seed) for seed in seeds], noise)
+
+    even = mixed(uniform(bandit.tasks))
+    add("uniform", even)
+    for name, make in makers.items():
+        if name != "uniform":
+            add(name, [play(bandit, make(seed), seed, signal, noise) for seed in seeds])
+    if rounds:
+        for rule, played in improve_by_rounds(bandit, seeds, even, rounds, noise).items():
+            found.rounds[rule] = np.array([[game.final for game in games] for games in played])
+            if rule == Rule("1 - s", "auto"):
+                add(COUNTERFACTUAL, played[0])
+    add("best static", mixed(best_static(bandit)))
+    add("oracle", mixed(bandit.oracle))
+    return found
