@@ -274,3 +274,18 @@ def test_schedules_joint_steps_and_other_tasks_are_refused(run, tmp_path):
         best_mixture((["a", "b"] * 9, [0.5] * 18, [0.0] * 18))
     with pytest.raises(RotaError, match="1 of 'b'"):
         best_mixture((["a", "a", "b"], [0.5] * 3, [0.5] * 3))
+
+
+def test_the_mixture_of_a_log_is_what_was_drawn_from():
+    rng = np.random.default_rng(0)
+    p = np.array([0.5, 0.3, 0.2])
+    chosen = rng.choice(3, 200, p=p)
+    log = Log(("a", "b", "c"), chosen, p[chosen], np.zeros(200))
+    assert list(log.mixture.values()) == pytest.approx(p.tolist())
+    # A policy that changes its mind: its mean over the steps, nearly.
+    moving = np.linspace([0.8, 0.1, 0.1], [0.1, 0.1, 0.8], 20_000)
+    chosen = (rng.random(20_000)[:, None] > moving.cumsum(axis=1)).sum(axis=1)
+    log = Log(("a", "b", "c"), chosen, moving[np.arange(20_000), chosen], np.zeros(20_000))
+    assert list(log.mixture.values()) == pytest.approx(moving.mean(axis=0).tolist(), abs=0.02)
+    never = Log(("a", "b"), np.zeros(5, dtype=int), np.full(5, 0.5), np.zeros(5))
+    assert never.mixture == {"a": 1.0, "b": 0.0}

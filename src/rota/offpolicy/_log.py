@@ -52,8 +52,11 @@ class Log:
 
     @property
     def mixture(self) -> dict[str, float]:
-        """The share of the decisions that each task got."""
-        return dict(zip(self.tasks, (self.counts() / len(self)).tolist(), strict=True))
+        """The mixture that was drawn from: exactly, if it was always the same, else its mean over the steps, as far as
+        the decisions show it. Shares of the decisions would vary by chance, from log to log."""
+        sizes, _ = self.totals()
+        shares = np.divide(self.counts(), sizes, out=np.zeros(len(self.tasks)), where=sizes > 0)
+        return dict(zip(self.tasks, (shares / shares.sum()).tolist(), strict=True))
 
     def totals(self) -> tuple[Floats, Floats]:
         """For each task Σ 1/π and Σ r/π over its decisions: all that a mixture's estimate depends on."""
