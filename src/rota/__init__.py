@@ -6,7 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from rota.errors import RotaError
 from rota.feedback import Choice, Feedback
-from rota.policies import Cycle, Exp3S, Fixed, Hold, Policy, Tempered, Union, WithEnds, WithFloor, proportional, uniform
+from rota.policies import (
+    Cycle,
+    Exp3S,
+    Fixed,
+    Hold,
+    Policy,
+    Tempered,
+    Tracking,
+    Union,
+    WithEnds,
+    WithFloor,
+    proportional,
+    uniform,
+)
 
 if TYPE_CHECKING:
     from rota.training import evaluate, fit
@@ -22,6 +35,7 @@ __all__ = [
     "Policy",
     "RotaError",
     "Tempered",
+    "Tracking",
     "Union",
     "WithEnds",
     "WithFloor",

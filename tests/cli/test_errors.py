@@ -162,7 +162,7 @@ def test_wrong_places_for_a_report(rota_main, tmp_path):
 
 def test_wrong_simulations(rota_main):
     assert_refused(rota_main("simulate", "--methods", "unifrm"), "Did you mean 'uniform'?")
-    assert_refused(rota_main("simulate", "--methods", "union"), "needs no data set sizes or weights. Found 'union'")
+    assert_refused(rota_main("simulate", "--methods", "union"), "needs no data, weights or surveys. Found 'union'")
     assert_refused(rota_main("simulate", "--signal", "luck"), "Unknown signal 'luck'")
     assert_refused(rota_main("simulate", "--methods", "joint"), "chooses one task at a time", "Found 'joint'")
     assert_refused(rota_main("simulate", "--steps", 10**15), "Invalid value for '--steps'")

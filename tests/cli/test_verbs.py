@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import signal
 import subprocess
 import time
@@ -27,7 +28,7 @@ def test_every_method_trains(rota_main, tmp_path, method):
     assert "rota report" in out
     run = Run(tmp_path / "r")
     assert run.plan["method"] == method
-    assert sum(run.summary["updates"].values()) == (12 if method == "joint" else 6)
+    assert sum(run.summary["updates"].values()) == (12 if METHODS[method].stream == "joint" else 6)
 
 
 def test_flags_win_over_the_file(rota_main, tmp_path):
@@ -102,6 +103,22 @@ def test_demo_compares_methods_writes_a_page_and_goes_on_where_it_stopped(rota_m
     assert rota_main("demo", *flags)[0] == 0
     assert {path: path.stat().st_mtime_ns for path in times} == times
     assert rota_main("demo", *flags[:-3], 9, *flags[-2:])[0] == 2  # other steps: another experiment
+
+
+def test_active_training_with_surveys_and_its_report(rota_main, tmp_path):
+    flags = ("--method", "active", "--option", "every=5", "--option", "score=bald", "--uncertainty-rows", 20)
+    code, out, error = rota_main("train", *TINY, *flags, "--out", tmp_path / "r")
+    assert code == 0, error
+    assert "Surveys took" in out
+    info = json.loads((tmp_path / "r" / "run.json").read_text())
+    assert info["survey"] == {
+        **{"score": "bald", "every": 5, "passes": 8, "scope": "all"},
+        **{"rows": 20, "capped": True, "memory": 2**30},
+    }
+    assert rota_main("report", tmp_path / "r")[0] == 0
+    page = (tmp_path / "r" / "report.html").read_text()
+    assert "Convergence" in page
+    assert "unsure" in page
 
 
 def test_report_of_one_run(rota_main, tmp_path):

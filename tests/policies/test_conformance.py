@@ -9,7 +9,20 @@ import pytest
 
 import rota.policies
 from rota.feedback import Choice
-from rota.policies import Cycle, Exp3S, Fixed, Hold, Policy, Tempered, Union, WithEnds, WithFloor, proportional, uniform
+from rota.policies import (
+    Cycle,
+    Exp3S,
+    Fixed,
+    Hold,
+    Policy,
+    Tempered,
+    Tracking,
+    Union,
+    WithEnds,
+    WithFloor,
+    proportional,
+    uniform,
+)
 from rota.schedules import annealed_power, cosine
 from rota.testing import check_policy
 
@@ -27,6 +40,7 @@ POLICIES = {
     "Tempered": lambda tasks: Tempered(by_name(tasks), power=0.5),
     "Cycle": lambda tasks: Cycle(by_name(tasks)),
     "Exp3S": lambda tasks: Exp3S(tasks, eta=0.01),
+    "Tracking": Tracking,
     "Hold": lambda tasks: Hold(Exp3S(tasks, eta=0.01), steps=3),
     "WithEnds": lambda tasks: WithEnds(Exp3S(tasks, eta=0.01), dict.fromkeys(tasks[1:], 40)),
     "WithFloor": lambda tasks: WithFloor(Exp3S(tasks, eta=0.01), epsilon=0.2),
@@ -38,6 +52,7 @@ VARIANTS = {
     "Exp3S, greedy": lambda tasks: Exp3S(tasks, eta=1.0, epsilon=0.01),
     "Exp3S by pi, constant alpha": lambda tasks: Exp3S(tasks, eta=0.05, importance="pi", alpha=0.01),
     "Exp3S, nothing shared": lambda tasks: Exp3S(tasks, eta=0.5, epsilon=0.1, alpha=0.0),
+    "Tracking, printed": lambda tasks: WithFloor(Tracking(tasks, gamma=0.2, form="printed"), 0.25),
     "Hold a union": lambda tasks: Hold(Union(by_name(tasks)), steps=2),
     "Hold with a floor": lambda tasks: Hold(WithFloor(Exp3S(tasks, eta=0.1), 0.3), steps=5),
 }

@@ -63,7 +63,7 @@ def simulate(
     for name in names:
         if name not in playable:
             raise RotaError(
-                f"The bandit expects a method that chooses one task at a time and needs no data set sizes or weights. "
+                f"The bandit expects a method that chooses one task at a time and needs no data, weights or surveys. "
                 f"Found '{name}'. Try {', '.join(playable)}."
             )
     if signal not in SIGNALS:
@@ -114,7 +114,7 @@ def _study(game: _Game, world: int) -> Study:
 def _playable(method: Method) -> bool:
     """Whether a bandit, which has tasks but no data, can give it all that it needs."""
     needs = any(field.is_required() for field in method.options.model_fields.values())
-    return method.stream == "task" and not method.sized and not needs
+    return method.stream == "task" and not (method.sized or method.make_survey or needs)
 
 
 def _policy(bandit: MTLBandit, name: str, seed: int) -> Policy:

@@ -37,6 +37,9 @@ def train(
         list[Path] | None,
         typer.Option(metavar="RUN", help="of method counterfactual: a finished run to learn from; may be repeated"),
     ] = None,
+    uncertainty_rows: Annotated[
+        int | None, typer.Option(min=1, help="of methods with surveys: dev rows of a task in a survey, at most")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="no progress bar, no table")] = False,
     *,
     fields: dict[str, Any],
@@ -54,7 +57,8 @@ def train(
         fields["options"] = {**fields.get("options", {}), "weights": read_mixture(mixture)}
     if weights is not None:
         fields["options"] = {**fields.get("options", {}), "weights": pairs(weights, "weights")}
-    for option, value in (("rounds", rounds), ("logs", [str(own) for own in log or ()])):
+    shortcuts = {"rounds": rounds, "logs": [str(own) for own in log or ()], "rows": uncertainty_rows}
+    for option, value in shortcuts.items():
         if value:
             fields["options"] = {**fields.get("options", {}), option: value}
     if resume is not None:
@@ -73,6 +77,9 @@ def train(
         if done:
             console.print(f"{folder} is finished already.", highlight=False, markup=False)
         console.print(score_table(run))
+        if run.summary["surveying"]:
+            share = run.summary["surveying"] / run.summary["seconds"]
+            console.print(f"Surveys took {share:.0%} of the time.", highlight=False)
         where = f"The run is in {folder}. See it with: rota report {folder}"
         console.print(where, highlight=False, markup=False, soft_wrap=True)
 

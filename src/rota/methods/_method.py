@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from rota.errors import RotaError, describe_mistakes
 from rota.policies import Policy
 from rota.runlog import Run
+
+if TYPE_CHECKING:
+    from rota.training import Survey
 
 
 def _nobody_trains(name: str, method: str, options: Mapping[str, Any]) -> Run:
@@ -54,6 +57,7 @@ class Method:
         stream: "task": one task per step; "joint": all tasks, weighted.
         sized: Whether it needs the sizes of the data sets, which a simulation does not have.
         trains: Whether it trains inner runs before its policy is known.
+        make_survey: Makes from its options what its policy hears about all tasks from time to time.
     """
 
     name: str
@@ -64,16 +68,24 @@ class Method:
     stream: Literal["task", "joint"] = "task"
     sized: bool = False
     trains: bool = False
+    make_survey: Callable[[BaseModel], Survey] | None = None
 
     def policy(self, given: Given, options: Mapping[str, Any]) -> Policy:
         """Its policy, with these options; report every wrong one at once."""
+        checked = self._checked(options)
+        return self.make_policy(given, **{name: getattr(checked, name) for name in type(checked).model_fields})
+
+    def survey(self, options: Mapping[str, Any]) -> Survey | None:
+        """Its survey, if it has one."""
+        return self.make_survey(self._checked(options)) if self.make_survey else None
+
+    def _checked(self, options: Mapping[str, Any]) -> BaseModel:
         model = self.options
         try:
-            checked = model.model_validate(dict(options))
+            return model.model_validate(dict(options))
         except ValidationError as error:
             known = list(model.model_fields)
             raise RotaError(f"Options of method '{self.name}': {describe_mistakes(error.errors(), known)}") from error
-        return self.make_policy(given, **{name: getattr(checked, name) for name in model.model_fields})
 
     @property
     def options(self) -> type[BaseModel]:

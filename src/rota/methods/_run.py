@@ -77,6 +77,7 @@ def _train_once(method: Method, plan: Plan, folder: Path, resume: bool | str, pr
         plan,
         stream=STREAMS[method.stream],
         signal=getattr(signals, method.signal) if method.signal else None,
+        survey=method.survey(plan.options),
         resume=resume if (folder / RUN).is_file() else False,  # it may have died in an inner run
         progress=progress,
         before=inner.runs,

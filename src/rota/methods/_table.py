@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from rota.methods._active import ACTIVE
 from rota.methods._counterfactual import COUNTERFACTUAL
 from rota.methods._exp3s import EXP3S, EXP3S_VISITS
 from rota.methods._method import Method
 from rota.methods._mixtures import MIXTURES
 
-METHODS: dict[str, Method] = {method.name: method for method in (*MIXTURES, EXP3S, EXP3S_VISITS, COUNTERFACTUAL)}
+METHODS: dict[str, Method] = {
+    method.name: method for method in (*MIXTURES, EXP3S, EXP3S_VISITS, COUNTERFACTUAL, *ACTIVE)
+}

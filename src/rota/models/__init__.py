@@ -6,6 +6,7 @@ from rota.models._default import encoder_for, tokenizer_name
 from rota.models._features import Encoder, Features, HeadStyle
 from rota.models._heads import Head
 from rota.models._lenet import LeNet
+from rota.models._modes import evaluating
 from rota.models._multitask import MultiTaskModel
 from rota.models._pretrained import Pretrained, pretrained
 from rota.models._save import build_model, load_model, save_model
@@ -27,6 +28,7 @@ __all__ = [
     "TinyText",
     "build_model",
     "encoder_for",
+    "evaluating",
     "load_model",
     "pretrained",
     "save_model",

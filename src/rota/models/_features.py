@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
+
+from rota.errors import RotaError
+from rota.tasks import repeated
 
 
 class Features(NamedTuple):
@@ -17,6 +21,10 @@ class Features(NamedTuple):
     rows: Tensor
     tokens: Tensor | None = None
     mask: Tensor | None = None
+
+    def repeated(self, copies: int) -> Features:
+        """The same rows so many times, one copy after the other."""
+        return Features(*(None if tensor is None else repeated(tensor, copies) for tensor in self))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,37 @@ class Encoder(nn.Module):
     def describe(self) -> dict[str, Any]:
         """Plain JSON from which `build_encoder` makes it again, without its weights."""
         raise TypeError(f"{type(self).__name__} is an encoder that cannot be described")
+
+    def last_layers(self, count: int) -> Sequence[nn.Module]:
+        """Its last `count` layers, which see rows one by one."""
+        raise RotaError(
+            f"Dropout in the last {count} layers expects an encoder with layers that can be counted. Found "
+            f"{type(self).__name__}. Use the scope all or head."
+        )
+
+    def copied(self, inputs: dict[str, Tensor], copies: int, layers: int) -> Features:
+        """Features of `copies` copies of the rows, one copy after the other; what comes before the last `layers` layers
+        is computed once.
+
+        Each of these layers gets copies of all that it is given about the rows; nothing but dropout makes them differ.
+        """
+        rows = len(next(iter(inputs.values())))
+
+        def widened(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+            return tuple(map(again, args)), {name: again(value) for name, value in kwargs.items()}
+
+        def again(value: Any) -> Any:
+            """A later layer finds its main input copied already."""
+            return repeated(value, copies) if isinstance(value, Tensor) and len(value) == rows else value
+
+        hooks = [layer.register_forward_pre_hook(widened, with_kwargs=True) for layer in self.last_layers(layers)]
+        try:
+            found = self(inputs)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        assert isinstance(found, Features)
+        return found
 
     def forward(self, inputs: dict[str, Tensor]) -> Features:
         raise TypeError(f"{type(self).__name__} is an encoder without a forward pass")

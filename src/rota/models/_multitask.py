@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from torch import Tensor, nn
 
 from rota.errors import RotaError, unknown_name
-from rota.models._features import Encoder, HeadStyle
+from rota.models._features import Encoder, Features, HeadStyle
 from rota.models._heads import Head
-from rota.tasks import Kind, Task
+from rota.tasks import Kind, Task, repeated
 
 
 class MultiTaskModel(nn.Module):
@@ -43,16 +43,35 @@ class MultiTaskModel(nn.Module):
         return {"encoder": self.encoder.describe(), "style": asdict(self.style), "kinds": kinds}
 
     def forward(self, task: str, inputs: dict[str, Tensor]) -> Tensor:
+        return self._answer(task, inputs, self.encoder)
+
+    def copied(self, task: str, inputs: dict[str, Tensor], copies: int, layers: int) -> Tensor:
+        """What it says of `copies` copies of the rows, one copy after the other. What comes before the head and the
+        last `layers` layers of the encoder is computed once, since no dropout is there."""
+
+        def encode(own: dict[str, Tensor]) -> Features:
+            return self.encoder.copied(own, copies, layers) if layers else self.encoder(own).repeated(copies)
+
+        return self._answer(task, inputs, encode, copies)
+
+    def late_parts(self, layers: int) -> list[nn.Module]:
+        """The heads and the last `layers` layers of the encoder."""
+        return [*(self.encoder.last_layers(layers) if layers else []), self.heads]
+
+    def _answer(
+        self, task: str, inputs: dict[str, Tensor], encode: Callable[[dict[str, Tensor]], Features], copies: int = 1
+    ) -> Tensor:
         if task not in self.heads:
             raise unknown_name("task", task, self.heads.keys())
         head = self.heads[task]
         assert isinstance(head, Head)
         if head.kind.sees != "choices":
-            return head(self.encoder(inputs), inputs.get("spans"))
+            spans = inputs.get("spans")
+            return head(encode(inputs), None if spans is None else repeated(spans, copies))
         # Each choice is a text of its own: [N, C, L] -> [N·C, L] -> one number each -> [N, C]
-        n, choices = next(iter(inputs.values())).shape[:2]
+        choices = next(iter(inputs.values())).shape[1]
         flat = {name: tensor.flatten(0, 1) for name, tensor in inputs.items()}
-        return head(self.encoder(flat)).view(n, choices)
+        return head(encode(flat)).view(-1, choices)
 
     def only_for(self, task: str) -> list[nn.Parameter]:
         """The parameters that a task has for itself: its head's."""

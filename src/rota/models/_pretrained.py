@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from rota.errors import RotaError
 from rota.models._features import Encoder, Features, HeadStyle
 from rota.pretrained import locate
+from rota.tasks import repeated
 
 Pooling = Literal["mean", "first", "pooled"]
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob")  # as BERT and its relatives call them
@@ -55,6 +56,15 @@ class Pretrained(Encoder):
         about = {"pooling": self.pooling, "pooler": self._pooler, "hidden": self.hidden}
         return {"type": "Pretrained", "config": config, **about}
 
+    def last_layers(self, count: int) -> Sequence[nn.Module]:
+        body = getattr(self.transformer, "encoder", self.transformer)
+        layers = getattr(body, "layer", None) or getattr(body, "layers", None)
+        if layers is None:
+            return super().last_layers(count)
+        if not 1 <= count <= len(layers):
+            raise RotaError(f"Dropout in the last layers expects 1 to {len(layers)} of them. Found {count}.")
+        return list(layers)[-count:]
+
     def forward(self, inputs: dict[str, Tensor]) -> Features:
         mask = inputs["mask"]
         named = {"input_ids": inputs["tokens"], "attention_mask": mask.long()}
@@ -62,6 +72,8 @@ class Pretrained(Encoder):
             named["token_type_ids"] = inputs["types"]
         found = self.transformer(**named)
         tokens = found.last_hidden_state
+        if len(tokens) > len(mask):  # copies of the rows came in on the way
+            mask = repeated(mask, len(tokens) // len(mask))
         match self.pooling:
             case "mean":
                 real = mask[..., None].to(tokens.dtype)

@@ -24,6 +24,7 @@ class History:
         tasks: What the run learns.
         loss, score: By task (or `AVERAGE`), then by step.
         mixture: By task, then by step.
+        uncertainty: By task, then by step of the survey.
         evaluations: Their steps.
         turns: For each update its number and the tasks in it; several in a joint step.
     """
@@ -32,6 +33,7 @@ class History:
     loss: dict[Key, dict[int, float]] = field(default_factory=dict)
     score: dict[Key, dict[int, float]] = field(default_factory=dict)
     mixture: dict[str, dict[int, float]] = field(default_factory=dict)
+    uncertainty: dict[str, dict[int, float]] = field(default_factory=dict)
     evaluations: list[int] = field(default_factory=list)
     turns: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
 
@@ -44,6 +46,10 @@ def read_history(run: Run) -> History:
         if line["kind"] == "step":
             tasks = (line["task"],) if line.get("task") is not None else tuple(line.get("tasks") or ())
             history.turns.append((line["step"], tasks))
+        elif line["kind"] == "survey":
+            for task, found in line["tasks"].items():
+                if found["uncertainty"] is not None:
+                    history.uncertainty.setdefault(task, {})[line["step"]] = found["uncertainty"]
         elif line["kind"] == "eval" and line.get("split", "dev") == "dev":
             _take_evaluation(history, line, counted)
     return history

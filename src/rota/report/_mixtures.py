@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rota.report._history import AVERAGE, History, Key
-from rota.report._numbers import Curve, Tiles, mean_curve, mixture_tiles, realised_tiles
+from rota.report._numbers import Curve, Tiles, mean_curve, mixture_tiles, realised_tiles, uncertainty_tiles
 from rota.report._palette import AGGREGATE, GREY, Look
 from rota.report._plots import dress, label, plain, plotly_objects, shorter, to_html
 
@@ -35,6 +35,7 @@ class TileRow:
 
 
 ROWS = (TileRow("mixture", mixture_tiles), TileRow("realised", realised_tiles))
+SURVEYS = TileRow("unsure", uncertainty_tiles, "coloraxis2")
 
 
 def mixture_figure(
@@ -50,14 +51,16 @@ def mixture_figure(
     go = plotly_objects()
     from plotly.subplots import make_subplots
 
+    surveyed = any(history.uncertainty for own in histories.values() for history in own)
+    rows = (*ROWS, SURVEYS) if surveyed else ROWS
     tall, columns = TILE * len(tasks), len(histories)
-    inner = TOP + len(ROWS) * (tall + GAP)
+    inner = TOP + len(rows) * (tall + GAP)
     figure = make_subplots(
-        rows=1 + len(ROWS),
+        rows=1 + len(rows),
         cols=columns,
         shared_xaxes="columns",
         shared_yaxes="rows",
-        row_heights=[TOP, *[tall] * len(ROWS)],
+        row_heights=[TOP, *[tall] * len(rows)],
         vertical_spacing=GAP / inner,
         horizontal_spacing=min(0.015, 0.5 / columns),
     )
@@ -69,7 +72,7 @@ def mixture_figure(
         losses += [value for curve in curves.values() for value in curve.mean]
         for trace in _losses(go, curves, tasks):
             figure.add_trace(trace, row=1, col=column)
-        for row, kind in enumerate(ROWS, start=2):
+        for row, kind in enumerate(rows, start=2):
             tiles = kind.make(own, list(tasks))
             figure.add_trace(_heat(go, kind, tiles, tasks), row=row, col=column)
             edges += [*tiles.edges[:1], *tiles.edges[-1:]]
@@ -79,10 +82,13 @@ def mixture_figure(
     figure.update_xaxes(showgrid=False, nticks=4, range=[min(edges), max(edges)])
     room = 0.06 * (max(losses) - min(losses) or 1)  # plotly's own guess leaves half of the panel empty
     figure.update_yaxes(range=[min(losses) - room, max(losses) + room], row=1)
-    _finish_axes(figure, [shorter(task) for task in tasks])
+    _finish_axes(figure, rows, [shorter(task) for task in tasks])
     for column, (name, average) in enumerate(averages.items(), start=1):
         _add_heading(figure, name, average, methods[name], column)
-    figure.update_layout({scale: _colours(top, inner - TOP) for scale, top in largest.items()})
+    for scale, top in largest.items():
+        places = [k for k, kind in enumerate(reversed(rows)) if kind.scale == scale]
+        bottom, height = places[0] * (tall + GAP) / inner, len(places) * (tall + GAP)
+        figure.update_layout({scale: _colours(top, bottom, height)})
     style = f"min-width:{left + RIGHT + NARROW * columns}px;max-width:{left + RIGHT + WIDE * columns}px"
     return f'<div class="scroll"><div style="{style}">{to_html(figure, "mixtures")}</div></div>'
 
@@ -151,20 +157,20 @@ def _add_heading(figure: Any, name: str, average: Curve, look: Look, column: int
     )
 
 
-def _finish_axes(figure: Any, tasks: list[str]) -> None:
+def _finish_axes(figure: Any, rows: Sequence[TileRow], tasks: list[str]) -> None:
     """Names of tasks beside the first column only, updates below the last row only."""
-    figure.update_xaxes(title={"text": "updates", "standoff": 6}, row=1 + len(ROWS))
+    figure.update_xaxes(title={"text": "updates", "standoff": 6}, row=1 + len(rows))
     figure.update_yaxes(title={"text": "dev loss", "standoff": 8}, row=1, col=1)
-    for row, kind in enumerate(ROWS, start=2):
+    for row, kind in enumerate(rows, start=2):
         figure.update_yaxes(
             autorange="reversed", showgrid=False, tickmode="array", tickvals=list(range(len(tasks))), row=row
         )
         figure.update_yaxes(ticktext=tasks, title={"text": kind.title, "standoff": 8}, row=row, col=1)
 
 
-def _colours(largest: float, height: int) -> dict[str, Any]:
-    """From zero to the largest tile of the page."""
-    bar = {"thickness": 10, "len": height - GAP, "lenmode": "pixels", "y": 0, "yanchor": "bottom", "x": 1.01}
+def _colours(largest: float, bottom: float, height: int) -> dict[str, Any]:
+    """From zero to the largest tile of the page, beside the rows of this scale."""
+    bar = {"thickness": 10, "len": height - GAP, "lenmode": "pixels", "y": bottom, "yanchor": "bottom", "x": 1.01}
     return {
         "colorscale": "Cividis",
         "cmin": 0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -105,9 +105,22 @@ class Tiles:
 
 def mixture_tiles(histories: Sequence[History], tasks: Sequence[str]) -> Tiles:
     """The mixture that the policy held at each evaluation, mean over runs. Tiles are centred on the evaluations."""
-    curves = [mean_curve([history.mixture.get(task, {}) for history in histories]) for task in tasks]
+    return _tiles([[history.mixture.get(task, {}) for history in histories] for task in tasks])
+
+
+def uncertainty_tiles(histories: Sequence[History], tasks: Sequence[str]) -> Tiles:
+    """What the surveys measured, mean over runs, in units of the largest number: methods may measure by other scores,
+    in other units."""
+    found = _tiles([[history.uncertainty.get(task, {}) for history in histories] for task in tasks])
+    known = found.values[np.isfinite(found.values)]
+    return replace(found, values=found.values / (known.max(initial=0.0) or 1.0))
+
+
+def _tiles(series: Sequence[Sequence[Mapping[int, float]]]) -> Tiles:
+    """From the numbers of each run by step, for each task."""
+    curves = list(map(mean_curve, series))
     steps = sorted({int(step) for curve in curves for step in curve.steps})
-    values = np.full((len(tasks), len(steps)), np.nan)
+    values = np.full((len(series), len(steps)), np.nan)
     for row, curve in enumerate(curves):
         values[row, np.searchsorted(steps, curve.steps)] = curve.mean
     return Tiles(_edges_around(steps), [f"at update {step}" for step in steps], values)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rota.errors import RotaError
+from rota.report._convergence import convergence
 from rota.report._curves import curve_panels
 from rota.report._groups import group_runs, run_names, tasks_of
 from rota.report._history import read_history
@@ -28,7 +29,8 @@ MIXTURES = (
     '<p class="note">Top: dev loss of each task and of the average over the tasks that count, mean over seeds, with a '
     "marker at each minimum and a line at the average's. <em>mixture</em>: the probability (in joint training the "
     "weight) that the method gave each task at each evaluation. <em>realised</em>: the share of the turns that each "
-    "task then got since the evaluation before; a joint step is a turn of every task in it. All tiles have one colour "
+    "task then got since the evaluation before; a joint step is a turn of every task in it. <em>unsure</em>, where "
+    "there were surveys: what they measured, in units of the method's largest number. Rows in one unit have one colour "
     "scale.</p>"
 )
 
@@ -53,6 +55,7 @@ def _page_of(runs: Sequence[Run]) -> str:
     methods, learned = method_looks(group.name for group in groups), task_looks(tasks)
     histories = {group.name: [read_history(run) for run in group.runs] for group in groups}
     learned_mixtures = mixtures_from_logs(groups, methods)
+    converged = convergence(groups, histories, methods)
     open_runs = [name for run, name in zip(runs, run_names(runs), strict=True) if not run.finished]
     body = [
         what_ran(groups),
@@ -75,6 +78,7 @@ def _page_of(runs: Sequence[Run]) -> str:
             ),
             mixture_figure(histories, methods, learned),
         ),
+        *([section("Convergence", converged)] if converged else []),
         *([section("Mixtures and logs", learned_mixtures)] if learned_mixtures else []),
         section("Cost", cost_table(groups, methods)),
         section("Settings", settings_section(groups, methods)),

@@ -16,8 +16,9 @@ Kinds of lines:
             (in a joint step nobody is chosen: task and probability are null, and the rest is in
             tasks: {task: {weight, loss, value, n, ids}})
     eval    split, average, loss, tasks: {task: {loss, score, metrics, n}}, mixture: {task: probability}
+    survey  tasks: {task: {value (what its policy heard), uncertainty (as measured; null: none), loss}}, mixture
     skip    a step whose loss was not a number and was left out: tasks: {task: ids}
-Later kinds (survey, round, trial) are added beside these; readers ignore kinds that they do not know.
+Later kinds (round, trial) are added beside these; readers ignore kinds that they do not know.
 """
 
 from __future__ import annotations

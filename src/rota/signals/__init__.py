@@ -1,5 +1,29 @@
 """Numbers from a model: what a policy hears."""
 
+from rota.signals._batchbald import BatchBALD, batchbald, joint_mutual_information, released_batchbald
+from rota.signals._dropout import Scope, ensemble_outputs, layers_of, mc_dropout, refuse_without_dropout
 from rota.signals._gains import Signal, View, improving_loss, prediction_gain, visit_gain
+from rota.signals._scores import SCORES, Score
+from rota.signals._uncertainty import bald, entropy, expected_entropy
 
-__all__ = ["Signal", "View", "improving_loss", "prediction_gain", "visit_gain"]
+__all__ = [
+    "SCORES",
+    "BatchBALD",
+    "Scope",
+    "Score",
+    "Signal",
+    "View",
+    "bald",
+    "batchbald",
+    "ensemble_outputs",
+    "entropy",
+    "expected_entropy",
+    "improving_loss",
+    "joint_mutual_information",
+    "layers_of",
+    "mc_dropout",
+    "prediction_gain",
+    "refuse_without_dropout",
+    "released_batchbald",
+    "visit_gain",
+]

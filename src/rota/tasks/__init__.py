@@ -1,10 +1,10 @@
 """What there is to learn: tasks, their kinds, their rows."""
 
-from rota.tasks._batch import Batch, Ids
+from rota.tasks._batch import Batch, Ids, repeated
 from rota.tasks._classification import Classification, MultipleChoice, SpanClassification
 from rota.tasks._grouped import Cloze, GroupedAnswers
 from rota.tasks._inputs import Inputs, Pictures, Texts, Tokens
-from rota.tasks._kind import IGNORED, Facts, Kind
+from rota.tasks._kind import IGNORED, Decisions, Facts, Kind
 from rota.tasks._kinds import KINDS, kind_from
 from rota.tasks._metrics import entities, exact_match, overlap_f1
 from rota.tasks._regression import Regression
@@ -22,6 +22,7 @@ __all__ = [
     "Batch",
     "Classification",
     "Cloze",
+    "Decisions",
     "Facts",
     "GroupedAnswers",
     "Ids",
@@ -48,6 +49,7 @@ __all__ = [
     "kind_from",
     "limit_rows",
     "overlap_f1",
+    "repeated",
     "sampled",
     "sampled_rows",
 ]

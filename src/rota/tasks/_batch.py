@@ -36,3 +36,8 @@ class Batch:
             Batch({name: tensor[a:b] for name, tensor in self.inputs.items()}, self.labels[a:b])
             for a, b in itertools.pairwise(bounds)
         ]
+
+
+def repeated(tensor: Tensor, copies: int) -> Tensor:
+    """The rows so many times, one copy after the other."""
+    return tensor.repeat(copies, *[1] * (tensor.dim() - 1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rota.errors import RotaError, unknown_name
-from rota.tasks._kind import Facts, Kind
+from rota.tasks._kind import Decisions, Facts, Kind
 from rota.tasks._metrics import METRICS
 
 if TYPE_CHECKING:
@@ -24,9 +23,11 @@ class OneOfSeveral(Kind):
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         return F.cross_entropy(outputs, labels, reduction="none")
 
-    def uncertainty(self, outputs_KN: Tensor, labels: Tensor) -> Tensor:
-        """Entropy of the mean prediction over that of a guess."""
-        return entropy_share(outputs_KN)
+    def decisions(self, outputs_KN: Tensor, labels: Tensor) -> Decisions:
+        """One for each row."""
+        p_KNDC = outputs_KN.softmax(-1)[:, :, None]
+        counted = torch.ones_like(p_KNDC[0, ..., 0], dtype=torch.bool)
+        return Decisions(p_KNDC, counted, torch.full_like(counted, p_KNDC.shape[-1], dtype=torch.long))
 
     def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
         return {"predicted": outputs.argmax(-1), "label": labels, "probabilities": outputs.softmax(-1)}
@@ -148,13 +149,6 @@ def refuse_outside(task: str, labels: Tensor, classes: int) -> None:
     outside = [label for label in labels.unique().tolist() if not 0 <= label < classes]
     if outside:
         raise RotaError(f"Task '{task}' expects labels from 0 to {classes - 1}. Found {outside[:5]}.")
-
-
-def entropy_share(logits_KNC: Tensor) -> Tensor:
-    """Entropy of the mean prediction over K passes, over the entropy log C of a guess."""
-    p = logits_KNC.softmax(-1).mean(0)
-    entropy = -torch.special.xlogy(p, p).sum(-1)
-    return entropy / math.log(max(logits_KNC.shape[-1], 2))
 
 
 def _measure(names: tuple[str, ...], predicted: Tensor, label: Tensor) -> dict[str, float]:

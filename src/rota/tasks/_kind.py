@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
+import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
@@ -17,6 +18,24 @@ Tensors of different widths are padded with `IGNORED`."""
 
 IGNORED = -100
 """The label of a position that has none."""
+
+
+class Decisions(NamedTuple):
+    """What K passes say about the decisions of N rows.
+
+    Args:
+        p: Probability of each of C options in each of D decisions, [K, N, D, C].
+        counted: Whether there is such a decision, [N, D].
+        options: How many of the options are possible, [N, D].
+    """
+
+    p: Tensor
+    counted: Tensor
+    options: Tensor
+
+    def mean(self, values_ND: Tensor) -> Tensor:
+        """The mean over the decisions of each row; 0 for a row without one."""
+        return (values_ND * self.counted).sum(1) / self.counted.sum(1).clamp(min=1)
 
 
 class Kind(ABC):
@@ -55,10 +74,18 @@ class Kind(ABC):
         return self.losses(outputs, labels) / self.unit
 
     @abstractmethod
+    def decisions(self, outputs_KN: Tensor, labels: Tensor) -> Decisions | None:
+        """What K passes of the model say about each of N rows; None where it is no choice between options. Labels only
+        tell where there are decisions, never what is right."""
+
     def uncertainty(self, outputs_KN: Tensor, labels: Tensor) -> Tensor:
         """How unsure K passes of the model are about each of N rows: 0 sure, 1 clueless, whatever the number of
-        classes; the mean over a row's decisions. Labels only tell where there are decisions, never what is right.
-        """
+        options; the mean over a row's decisions. The entropy of the mean prediction over that of a guess."""
+        found = self.decisions(outputs_KN, labels)
+        assert found is not None, "kinds without options say themselves how unsure they are"
+        p_NDC = found.p.mean(0)
+        entropy = torch.special.entr(p_NDC).sum(-1)
+        return found.mean(entropy / found.options.clamp(min=2).to(p_NDC.dtype).log())
 
     @abstractmethod
     def facts(self, outputs: Tensor, labels: Tensor) -> Facts:

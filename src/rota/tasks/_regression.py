@@ -43,10 +43,17 @@ class Regression(Kind):
         """Half the squared error counts, in units of `scale`: a Gaussian of that width, its constant left out."""
         return 2 * self.scale**2
 
+    def decisions(self, outputs_KN: Tensor, labels: Tensor) -> None:
+        """A number is no choice between options."""
+
     def uncertainty(self, outputs_KN: Tensor, labels: Tensor) -> Tensor:
-        """v / (1 + v), v the variance of the K means in units of `scale`². One pass says nothing: 0."""
-        v = outputs_KN.squeeze(-1).var(0, correction=0) / self.scale**2
+        """v / (1 + v), v the `variance`. One pass says nothing: 0."""
+        v = self.variance(outputs_KN)
         return v / (1 + v)
+
+    def variance(self, outputs_KN: Tensor) -> Tensor:
+        """The variance of the K means of each row, in units of `scale`²."""
+        return outputs_KN.squeeze(-1).var(0, correction=0) / self.scale**2
 
     def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
         return {"predicted": outputs.squeeze(-1).float(), "label": labels.float()}

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rota.tasks._kind import Facts, Kind
+from rota.tasks._kind import Decisions, Facts, Kind
 from rota.tasks._metrics import exact_match, overlap_f1
 
 if TYPE_CHECKING:
@@ -38,11 +38,10 @@ class Span(Kind):
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         return F.cross_entropy(outputs, labels, reduction="none").mean(1)  # positions are the classes
 
-    def uncertainty(self, outputs_KN: Tensor, labels: Tensor) -> Tensor:
-        """Entropy of the mean prediction over that of a guess among the real positions, mean over both ends."""
-        p = outputs_KN.softmax(-2).mean(0)
-        places = (outputs_KN[0] > MASKED / 2).sum(1).clamp(min=2)
-        return (-torch.special.xlogy(p, p).sum(1) / places.to(p.dtype).log()).mean(-1)
+    def decisions(self, outputs_KN: Tensor, labels: Tensor) -> Decisions:
+        """Both ends of the answer, among the real positions."""
+        places = (outputs_KN[0] > MASKED / 2).sum(1)
+        return Decisions(outputs_KN.softmax(-2).transpose(-1, -2), torch.ones_like(places, dtype=torch.bool), places)
 
     def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
         return {"predicted": outputs.argmax(1), "label": labels}

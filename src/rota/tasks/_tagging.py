@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from rota.errors import RotaError
-from rota.tasks._classification import entropy_share, refuse_outside
-from rota.tasks._kind import IGNORED, Facts, Kind
+from rota.tasks._classification import refuse_outside
+from rota.tasks._kind import IGNORED, Decisions, Facts, Kind
 from rota.tasks._metrics import entities, f1_of
 
 if TYPE_CHECKING:
@@ -54,10 +55,9 @@ class Tagging(Kind):
         each = F.cross_entropy(outputs.transpose(1, 2), labels, ignore_index=IGNORED, reduction="none")
         return each.sum(1) / (labels != IGNORED).sum(1).clamp(min=1)
 
-    def uncertainty(self, outputs_KN: Tensor, labels: Tensor) -> Tensor:
-        """Entropy of the mean prediction over that of a guess, mean over the words."""
-        tagged = labels != IGNORED
-        return (entropy_share(outputs_KN) * tagged).sum(1) / tagged.sum(1).clamp(min=1)
+    def decisions(self, outputs_KN: Tensor, labels: Tensor) -> Decisions:
+        """One for each word."""
+        return Decisions(outputs_KN.softmax(-1), labels != IGNORED, torch.full_like(labels, self.classes))
 
     def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
         return {"predicted": outputs.argmax(-1).masked_fill(labels == IGNORED, IGNORED), "label": labels}

@@ -5,11 +5,13 @@ from rota.training._evaluate import collect_facts, evaluate, evaluation_tasks
 from rota.training._fit import fit
 from rota.training._folder import refuse_old
 from rota.training._recorder import NotANumberError
+from rota.training._survey import Survey
 from rota.training.engine import captured_looks, look
 
 __all__ = [
     "Checkpoints",
     "NotANumberError",
+    "Survey",
     "captured_looks",
     "collect_facts",
     "evaluate",

@@ -13,9 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rota.models import evaluating
 from rota.streams import Shard
 from rota.tasks import IGNORED, Facts, Ids, Kind, Rows, Task
-from rota.training.engine import Look
+from rota.training.engine import Look, Measure, Passes
 from rota.training.engine import look as eager_look
 
 Gather = Callable[[Any], list[Any]]
@@ -48,17 +49,12 @@ def evaluate(
         that is none (a loss that overflowed) is None.
     """
     look = look or functools.partial(eager_look, model)
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
+    with evaluating(model):
         results = {
             task.name: _evaluate_task(look, task, split, batch_size, shard, gather)
             for task in tasks
             if task.size(split)
         }
-    finally:
-        for module, training in modes:
-            module.training = training
     counted = [results[task.name] for task in tasks if task.counted and task.name in results]
     return {
         "split": split,
@@ -83,12 +79,14 @@ def collect_facts(
     batch_size: int = 250,
     shard: Shard = Shard(),  # noqa: B008 - immutable
     gather: Gather = lambda own: [own],
+    measure: Measure | None = None,
+    passes: Passes | None = None,
 ) -> Facts:
-    """The facts of a task's kind about all rows, in their order, and the `loss` of each."""
+    """Facts about all rows, in their order: by default those of the task's kind, and the `loss` of each."""
     order, own, most = _by_length(rows), [], max(1, min(batch_size, len(rows)))
     for number, start in enumerate(range(0, len(rows), most)):
         if number % shard.world == shard.rank:
-            found = look(task, rows, order[start : start + most], most, _facts)
+            found = look(task, rows, order[start : start + most], most, measure or _facts, passes)
             own.append(
                 (number, {name: tensor.to("cpu", non_blocking=True, copy=True) for name, tensor in found.items()})
             )

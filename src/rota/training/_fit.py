@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from rota.errors import RotaError
+from rota.feedback import Feedback
 from rota.policies import Policy
 from rota.runlog import LOG, SUMMARY, Ledger, LogWriter, Run, write_json
 from rota.settings import Settings
@@ -28,6 +29,7 @@ from rota.training._progress import ProgressBar
 from rota.training._recorder import Recorder
 from rota.training._session import Session, surroundings, threads_for
 from rota.training._settled import settled
+from rota.training._survey import Survey, Surveyor
 from rota.training.engine import EagerEngine, GraphEngine
 
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -46,6 +48,7 @@ def fit(
     signal: Signal | None = None,
     resume: bool | str = False,
     progress: bool = True,
+    survey: Survey | None = None,
     before: Sequence[Run] = (),
 ) -> Run:
     """Train `model` on `tasks` as `policy` says, and keep everything in `folder`.
@@ -63,6 +66,7 @@ def fit(
         signal: What the policy hears after a step; None if it does not listen.
         resume: Continue the run in `folder`: True from its latest checkpoint, or the name of one.
         progress: Whether to show a progress bar.
+        survey: What the policy hears about all tasks from time to time.
         before: Finished runs that were trained for the sake of this one; their cost is counted in its own.
 
     Returns:
@@ -73,7 +77,7 @@ def fit(
     session = Session(settings)
     with surroundings(threads_for(model, settings), gpu=session.accelerator.device.type == "cuda"):
         session.seed(settings.seed)
-        training = _Training(model, tasks, policy, Path(folder), settings, stream, signal, session, before)
+        training = _Training(model, tasks, policy, Path(folder), settings, stream, signal, session, survey, before)
         start = training.open(resume)
         if start is None:
             return Run(folder)
@@ -100,6 +104,7 @@ class _Training:
         stream: type[Stream],
         signal: Signal | None,
         session: Session,
+        survey: Survey | None,
         before: Sequence[Run],
     ) -> None:
         self.before = before
@@ -113,6 +118,10 @@ class _Training:
         )
         engine = EagerEngine if settings.engine == "eager" else GraphEngine
         self.engine = engine(model, tasks, settings, session.accelerator)
+        self.surveyor = (
+            Surveyor(survey, self.engine.model, trained, settings.seed, settings.eval_batch_size) if survey else None
+        )
+        self.surveying = 0.0
         self.judge = Judge(settings.best, settings.patience)
         self.best: tuple[int, dict[str, torch.Tensor]] | None = None
         self.seconds = 0.0
@@ -135,6 +144,8 @@ class _Training:
             try:
                 if done % settings.evaluation_interval == 0 or done == settings.steps:
                     self._evaluate(done, bar)
+                if self.surveyor and done % self.surveyor.survey.every == 0 and done < settings.steps:
+                    self._survey(done, self.surveyor)
                 if self._saves(done):
                     self._save(done)
                 self._flush()
@@ -171,8 +182,16 @@ class _Training:
         return self._restore(*found) if found else 0
 
     def _describe(self) -> dict[str, Any]:
+        survey = self.surveyor.survey if self.surveyor else None
         return describe(
-            self.settings, self.tasks, self.policy, type(self.stream), self.signal, self.engine.model, self.session
+            self.settings,
+            self.tasks,
+            self.policy,
+            type(self.stream),
+            self.signal,
+            survey,
+            self.engine.model,
+            self.session,
         )
 
     def close(self) -> None:
@@ -192,7 +211,9 @@ class _Training:
         self.judge.load_state_dict(state["judge"])
         self.session.load_generators(state["generators"])
         self.engine.load_state_dict(state["engine"])
-        self.seconds = state["seconds"]
+        self.seconds, self.surveying = state["seconds"], state["surveying"]
+        if self.surveyor:
+            self.surveyor.load_state_dict(state["surveyor"])
         step: int = state["step"]
         return step
 
@@ -205,6 +226,18 @@ class _Training:
             # Written with the next checkpoint: a run that dies before it finds its best model again.
             tensors = self.engine.model.state_dict().items()
             self.best = done, {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors}
+
+    def _survey(self, done: int, surveyor: Surveyor) -> None:
+        """Tell the policy how unsure the model is about each task."""
+        began = time.perf_counter()
+        found = surveyor(done, self.engine.look, self.session.shard, self.session.gather)
+        for task, own in found.items():
+            self.policy.observe(Feedback(task, own["value"], None, done))
+        mixture = dict(zip(self.policy.tasks, self.policy.probabilities(done).tolist(), strict=True))
+        self.recorder.note({"kind": "survey", "step": done, "tasks": found, "mixture": mixture})
+        self.engine.ledger.scored += surveyor.scored
+        surveyor.scored = 0
+        self.surveying += time.perf_counter() - began
 
     def _score(self, split: str) -> dict[str, Any]:
         shard, gather = self.session.shard, self.session.gather
@@ -243,6 +276,8 @@ class _Training:
             "generators": self.session.generators(),
             "engine": self.engine.state_dict(),
             "seconds": self.seconds,
+            "surveyor": self.surveyor and self.surveyor.state_dict(),
+            "surveying": self.surveying,
         }
         if self.session.writes:
             if self.best is not None:
@@ -288,6 +323,7 @@ class _Training:
                 "updates": dict(sorted(self.recorder.updates.items())),
                 "skipped": self.recorder.skipped,
                 "cost": sum(spent, self.engine.ledger).as_dict(),
+                "surveying": round(self.surveying, 3),
                 "engine": {
                     "captures": self.engine.captures,
                     "seconds": round(self.engine.capture_seconds, 3),

@@ -6,6 +6,7 @@ import platform
 import time
 import uuid
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from rota.signals import Signal
 from rota.streams import Stream
 from rota.tasks import Task
 from rota.training._session import Session
+from rota.training._survey import Survey
 
 
 def refuse_old(folder: Path, inner: bool = False) -> None:
@@ -43,6 +45,7 @@ def describe(
     policy: Policy,
     stream: type[Stream],
     signal: Signal | None,
+    survey: Survey | None,
     model: nn.Module,
     session: Session,
 ) -> dict[str, Any]:
@@ -67,6 +70,7 @@ def describe(
         "mixture": dict(zip(policy.tasks, policy.probabilities(0).tolist(), strict=True)),
         "stream": stream.__name__,
         "signal": getattr(signal, "__name__", None),
+        "survey": asdict(survey) if survey else None,
         "model": describe_model(model),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "processes": session.shard.world,
@@ -113,6 +117,6 @@ def check_same(run: Run, description: dict[str, Any]) -> None:
 
 
 def _identity(description: dict[str, Any]) -> dict[str, Any]:
-    same = ("tasks", "policy", "mixture", "stream", "signal", "parameters", "processes", "device")
+    same = ("tasks", "policy", "mixture", "stream", "signal", "survey", "parameters", "processes", "device")
     plan = {name: value for name, value in description["plan"].items() if name not in ("num_workers", "tasks")}
     return {**plan, **{name: description.get(name) for name in same}}

@@ -22,7 +22,7 @@ from rota.tasks import Classification, Task, TensorRows, adjust_tasks
 from rota.training import evaluate, fit
 from rota.training._checkpoint import Checkpoints
 from rota.training._session import Session
-from rota.training.engine import EagerEngine, GraphEngine
+from rota.training.engine import EagerEngine, GraphEngine, Passes
 
 GRAPH = QUICK.model_copy(update={"engine": "graph"})
 
@@ -367,14 +367,14 @@ def test_several_passes_differ_by_dropout_alone_and_are_captured_once(captured):
     rows = tasks[0].splits["dev"]
     model.train()
     torch.manual_seed(3)
-    found = {k: v.clone() for k, v in engine.look(tasks[0], rows, np.arange(6), 8, spread, passes=5).items()}
-    again = engine.look(tasks[0], rows, np.arange(6), 8, spread, passes=5)
+    found = {k: v.clone() for k, v in engine.look(tasks[0], rows, np.arange(6), 8, spread, passes=Passes(5)).items()}
+    again = engine.look(tasks[0], rows, np.arange(6), 8, spread, passes=Passes(5))
     assert engine.captures == 1
     assert found["spread"].shape == (6,)
     assert (found["spread"] > 0).all()
     assert not again["spread"].equal(found["spread"])
     model.eval()
-    still = engine.look(tasks[0], rows, np.arange(6), 8, lambda *given: spread(*given), passes=5)
+    still = engine.look(tasks[0], rows, np.arange(6), 8, lambda *given: spread(*given), passes=Passes(5))
     assert not still["spread"].any()
 
 
@@ -383,7 +383,7 @@ def test_eager_passes_differ_by_dropout_alone():
     model = make_model(tasks, dropout=0.5)
     settings = QUICK.model_copy(update={"precision": "no"})
     engine = EagerEngine(model, tasks, settings, Session(settings).accelerator)
-    found = engine.look(tasks[0], tasks[0].splits["dev"], np.arange(6), 8, spread, passes=5)
+    found = engine.look(tasks[0], tasks[0].splits["dev"], np.arange(6), 8, spread, passes=Passes(5))
     assert (found["spread"] > 0).all()
 
 

@@ -2,8 +2,8 @@
 
 from rota.training.engine._eager import EagerEngine
 from rota.training.engine._graph import GraphEngine
-from rota.training.engine._look import Look, Measure, look
+from rota.training.engine._look import Look, Measure, Passes, look
 from rota.training.engine._looks import captured_looks
 from rota.training.engine._outcome import Late, Outcome
 
-__all__ = ["EagerEngine", "GraphEngine", "Late", "Look", "Measure", "Outcome", "captured_looks", "look"]
+__all__ = ["EagerEngine", "GraphEngine", "Late", "Look", "Measure", "Outcome", "Passes", "captured_looks", "look"]

@@ -20,7 +20,7 @@ from rota.streams import Part, Turn
 from rota.tasks import Batch, Facts, Ids, Rows, Task
 from rota.training._optimizer import make_optimizer
 from rota.training._repeatable import repeatably
-from rota.training.engine._look import Measure, look
+from rota.training.engine._look import Measure, Passes, look
 from rota.training.engine._outcome import Late, Outcome, at_least_float
 
 
@@ -71,7 +71,9 @@ class EagerEngine:
         ]
         return Outcome(Late(losses), Late(torch.stack([signal(view) for view in views])))
 
-    def look(self, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: int | None = None) -> Facts:
+    def look(
+        self, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: Passes | None = None
+    ) -> Facts:
         """A measure of rows in a forward pass, in the mode that the model is in; see `Look`."""
         return look(self.model, task, rows, ids, most, measure, passes)
 

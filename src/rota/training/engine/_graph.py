@@ -18,7 +18,7 @@ from rota.tasks import Facts, Ids, Rows, Shelved, Task
 from rota.training._optimizer import make_state
 from rota.training.engine._capturer import Captured, Capturer
 from rota.training.engine._eager import EagerEngine, restore
-from rota.training.engine._look import Measure
+from rota.training.engine._look import Measure, Passes
 from rota.training.engine._looks import CapturedLooks
 from rota.training.engine._low import LowCopies
 from rota.training.engine._outcome import Late, Outcome
@@ -85,7 +85,9 @@ class GraphEngine(EagerEngine):
         ]
         return Outcome(late, Late(torch.stack([signal(view) for view in views])))
 
-    def look(self, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: int | None = None) -> Facts:
+    def look(
+        self, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: Passes | None = None
+    ) -> Facts:
         """A measure of rows in a forward pass, in the mode that the model is in when it is captured; see `Look`."""
         return self._looks(task, rows, ids, most, measure, passes)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
-from rota.tasks import Facts, Ids, Kind, Rows, Task
+from rota.tasks import Facts, Ids, Kind, Rows, Task, repeated
 from rota.training._repeatable import repeatably
 from rota.training.engine._outcome import at_least_float
 
@@ -17,11 +18,25 @@ Measure = Callable[[Kind, Tensor, Tensor], Facts]
 the same function each time: a captured pass belongs to it."""
 
 
+@dataclass(frozen=True)
+class Passes:
+    """Several answers to the same rows, which only dropout makes differ.
+
+    Args:
+        count: How many.
+        layers: Where given, dropout is on only in the head and in so many last layers of the encoder, so that what
+            comes before is computed once; the model has a method `copied`.
+    """
+
+    count: int
+    layers: int | None = None
+
+
 class Look(Protocol):
     """Something that looks at rows with a model."""
 
     def __call__(
-        self, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: int | None = None
+        self, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: Passes | None = None
     ) -> Facts:
         """A measure of some rows, on the device, to be copied before the next look.
 
@@ -31,28 +46,30 @@ class Look(Protocol):
             ids: Which.
             most: How many rows a look at these takes at most.
             measure: What is to be known.
-            passes: Where given, the model answers so many times, and the measure gets [passes, rows, …]; only dropout
-                makes them differ.
+            passes: Where given, the model answers so many times, and the measure gets [passes, rows, …].
         """
 
 
 @torch.no_grad()  # not inference mode: a model may keep what it makes in its first pass
 def look(
-    model: nn.Module, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: int | None = None
+    model: nn.Module, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: Passes | None = None
 ) -> Facts:
     """Look at rows, one operation after the other; see `Look`."""
     batch = rows.batch(ids).to(next(model.parameters()).device)
 
     def measured() -> Facts:
-        outputs = in_passes(lambda inputs: model(task.name, inputs), batch.inputs, passes)
+        outputs = in_passes(model, task.name, batch.inputs, passes)
         return measure(task.kind, at_least_float(outputs), batch.labels)
 
     return repeatably(measured)
 
 
-def in_passes(answer: Callable[[dict[str, Tensor]], Tensor], inputs: dict[str, Tensor], passes: int | None) -> Tensor:
+def in_passes(model: Any, task: str, inputs: dict[str, Tensor], passes: Passes | None) -> Tensor:
     """One answer, or several of them as [passes, rows, …], from a single pass over copies of the rows."""
     if passes is None:
-        return answer(inputs)
-    outputs = answer({name: tensor.repeat(passes, *[1] * (tensor.dim() - 1)) for name, tensor in inputs.items()})
-    return outputs.unflatten(0, (passes, -1))
+        return cast(Tensor, model(task, inputs))
+    if passes.layers is not None:
+        outputs = model.copied(task, inputs, passes.count, passes.layers)
+    else:
+        outputs = model(task, {name: repeated(tensor, passes.count) for name, tensor in inputs.items()})
+    return cast(Tensor, outputs.unflatten(0, (passes.count, -1)))

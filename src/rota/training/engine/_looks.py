@@ -9,7 +9,7 @@ from torch import nn
 
 from rota.tasks import Facts, Ids, Rows, Shelved, Task
 from rota.training.engine._capturer import Captured, Capturer
-from rota.training.engine._look import Measure, in_passes, look
+from rota.training.engine._look import Measure, Passes, in_passes, look
 from rota.training.engine._low import LowCopies
 from rota.training.engine._outcome import at_least_float
 from rota.training.engine._pass import Pass
@@ -47,7 +47,7 @@ class CapturedLooks:
         self._model, self._capturer, self._supply, self._low, self._device = model, capturer, supply, low, device
 
     def __call__(
-        self, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: int | None = None
+        self, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: Passes | None = None
     ) -> Facts:
         captured = self._captured(task, rows, ids, most, measure, passes)
         if captured is None:
@@ -55,7 +55,7 @@ class CapturedLooks:
         return {name: fact[: len(ids)] for name, fact in captured.replay().items()}
 
     def _captured(
-        self, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: int | None
+        self, task: Task, rows: Rows, ids: Ids, most: int, measure: Measure, passes: Passes | None
     ) -> Captured | None:
         if self._capturer.gave_up or not isinstance(rows, Shelved):
             return None
@@ -74,8 +74,8 @@ class CapturedLooks:
         return self._capturer.obtain((task.name, id(rows), most, width, measure, passes), make, load, work, work)
 
     @torch.no_grad()
-    def _measured(self, rows: Pass, task: Task, measure: Measure, passes: int | None) -> Facts:
+    def _measured(self, rows: Pass, task: Task, measure: Measure, passes: Passes | None) -> Facts:
         with self._low.used(), self._low.autocast():
             inputs, (batch,) = rows.batches()
-            outputs = in_passes(functools.partial(self._model, task.name), inputs, passes)
+            outputs = in_passes(self._model, task.name, inputs, passes)
         return measure(task.kind, at_least_float(outputs), batch.labels)

@@ -1,0 +1,90 @@
+"""Dropout that stays on while a model only answers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
+
+from rota.errors import RotaError
+from rota.models import evaluating
+
+Scope = Literal["all", "head"] | int
+"""Where dropout is on: everywhere, in the heads, or in the heads and so many last layers of the encoder."""
+
+
+@contextlib.contextmanager
+def mc_dropout(model: nn.Module, scope: Scope = "all", seed: int = 0) -> Iterator[None]:
+    """Inside, `model` answers with dropout and otherwise as in an evaluation: a sample of what it might have learned
+    (Gal & Ghahramani 2016). Afterwards every module has the mode and every generator the state that it had.
+
+    Args:
+        model: Any module; for scopes other than "all" one with `late_parts`, as `MultiTaskModel` has.
+        scope: Where dropout is on.
+        seed: Of the dropout.
+    """
+    stochastic = _stochastic(model, scope)
+    devices = sorted({tensor.device.index for tensor in model.parameters() if tensor.is_cuda})
+    with evaluating(model), torch.random.fork_rng(devices=devices):
+        for module in stochastic:
+            module.training = True  # not `train`, which children would hear
+        torch.manual_seed(seed)
+        yield
+
+
+def refuse_without_dropout(model: nn.Module, scope: Scope = "all") -> None:
+    """Refuse a model whose passes would not differ."""
+    _stochastic(model, scope)
+
+
+def layers_of(scope: Scope) -> int | None:
+    """In how many last layers of the encoder dropout is on; None for all of it, layers that cannot be counted
+    included."""
+    return None if scope == "all" else 0 if scope == "head" else scope
+
+
+def _stochastic(model: nn.Module, scope: Scope) -> list[nn.Module]:
+    layers = layers_of(scope)
+    parts: Iterable[nn.Module] = [model]
+    if layers is not None:
+        if not hasattr(model, "late_parts"):
+            raise RotaError(
+                f"Dropout in the {scope if scope == 'head' else f'last {scope} layers'} expects a model that says what "
+                f"that is (`late_parts`). Found {type(model).__name__}. Use the scope all."
+            )
+        parts = cast(Any, model).late_parts(layers)
+    found = [module for part in parts for module in part.modules() if _drops(module)]
+    if not found:
+        where = "" if scope == "all" else f" in its {scope}" if scope == "head" else f" in its last {scope} layers"
+        raise RotaError(
+            f"Uncertainty by dropout expects a model with dropout{where}. Found none in {type(model).__name__}. Give "
+            f"it some (--dropout 0.1), or look at another scope."
+        )
+    return found
+
+
+def _drops(module: nn.Module) -> bool:
+    """Whether it is dropout, or does it itself where its mode says so, as layers of attention do."""
+    if isinstance(module, _DropoutNd):
+        return module.p > 0
+    own = getattr(module, "dropout", None)
+    return own.p > 0 if isinstance(own, _DropoutNd) else isinstance(own, float) and own > 0
+
+
+def ensemble_outputs(members: Sequence[nn.Module], task: str, inputs: dict[str, Tensor]) -> Tensor:
+    """What several models say of the same rows, as [K, N, …], where dropout would make K passes: members that were
+    trained alone, checkpoints of one run, models with other heads.
+
+    Args:
+        members: Each answers `model(task, inputs)`, in the mode that it is in.
+        task: Which head answers.
+        inputs: Of the rows.
+    """
+    if not members:
+        raise RotaError("An ensemble expects at least one model. Found none.")
+    with torch.no_grad():
+        return torch.stack([member(task, inputs) for member in members])

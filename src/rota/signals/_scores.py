@@ -1,0 +1,150 @@
+"""How unsure is a model about a task? From what several passes say about its rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rota.signals._batchbald import batchbald, released_batchbald
+from rota.tasks import Decisions, Facts, Kind, Regression, repeated
+
+Measure = Callable[[Kind, Tensor, Tensor], Facts]
+OfDecisions = Callable[[Tensor], Tensor]
+
+JOINTLY, PICKED, SAMPLES = 128, 10, 1000
+"""Rows that are looked at together, how many of them the joint scores pick, and draws where these have too many answers
+to be counted: a survey is one of many, and of many such groups."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number for a task.
+
+    Args:
+        summary: What it is, in one line.
+        measure: What is to be known of each row, from K passes [K, N, …] and labels: `nll`, and `score` or, where the
+            number is about several rows together, the predictions `p` [N, K, C].
+        reduce: The number, from these facts about all rows; not a number where a task of this kind has none.
+    """
+
+    summary: str
+    measure: Measure
+    reduce: Callable[[Facts], float]
+
+
+def _measure(of_rows: Callable[[Kind, Tensor, Tensor], Facts]) -> Measure:
+    """With the loss of each row, which says whether there is progress."""
+
+    def measure(kind: Kind, outputs_KN: Tensor, labels: Tensor) -> Facts:
+        passes = len(outputs_KN)
+        nll = kind.nll(outputs_KN.flatten(0, 1), repeated(labels, passes)).unflatten(0, (passes, -1)).mean(0)
+        return {"nll": nll, **of_rows(kind, outputs_KN, labels)}
+
+    return measure
+
+
+def _by_decisions(of_decisions: OfDecisions, of_numbers: Callable[[Tensor], Tensor]) -> Measure:
+    """The mean over the decisions of a row; a function of the variance for rows that are numbers."""
+
+    def of_rows(kind: Kind, outputs_KN: Tensor, labels: Tensor) -> Facts:
+        if isinstance(kind, Regression):
+            return {"score": of_numbers(kind.variance(outputs_KN).double())}
+        found = kind.decisions(outputs_KN, labels)
+        assert found is not None
+        return {"score": found.mean(_of_each(of_decisions, found))}
+
+    return _measure(of_rows)
+
+
+def _of_each(of_decisions: OfDecisions, found: Decisions) -> Tensor:
+    """[K, N, D, C] -> [N·D, K, C] -> [N, D]"""
+    _, rows, decisions, _ = found.p.shape
+    return of_decisions(found.p.permute(1, 2, 0, 3).flatten(0, 1)).view(rows, decisions)
+
+
+def _nothing(variance: Tensor) -> Tensor:
+    """The entropy of a number cannot be compared with that of a choice."""
+    return torch.full_like(variance, math.nan)
+
+
+def _gaussian(variance: Tensor) -> Tensor:
+    """Mutual information of a number and the model, if what the model cannot know varies as the targets do."""
+    return torch.log1p(variance) / 2
+
+
+# The same as in `rota.signals`, but without a look at the numbers, which would have to wait for the device.
+
+
+def _entropies(p: Tensor) -> Tensor:
+    return torch.special.entr(p.double()).sum(-1)
+
+
+def _entropy(p_NKC: Tensor) -> Tensor:
+    return _entropies(p_NKC.mean(1))
+
+
+def _expected_entropy(p_NKC: Tensor) -> Tensor:
+    return _entropies(p_NKC).mean(1)
+
+
+def _bald(p_NKC: Tensor) -> Tensor:
+    return (_entropy(p_NKC) - _expected_entropy(p_NKC)).clamp_min(0.0)
+
+
+_BALD = _by_decisions(_bald, _gaussian)
+
+
+def _share(kind: Kind, outputs_KN: Tensor, labels: Tensor) -> Facts:
+    return {"score": kind.uncertainty(outputs_KN, labels)}
+
+
+def _predictions(kind: Kind, outputs_KN: Tensor, labels: Tensor) -> Facts:
+    """Where a row is one decision, what the passes say; else the mutual information of each row."""
+    found = kind.decisions(outputs_KN, labels)
+    if found is None or found.p.shape[2] > 1:
+        return _BALD(kind, outputs_KN, labels)
+    return {"p": found.p[:, :, 0].transpose(0, 1)}
+
+
+def _mean(facts: Facts) -> float:
+    return float(facts["score"].double().mean())
+
+
+def _jointly(score: Callable[[Tensor], Tensor]) -> Callable[[Facts], float]:
+    """The mean over groups of rows."""
+
+    def reduce(facts: Facts) -> float:
+        if "p" not in facts:
+            return _mean(facts)
+        return float(torch.cat([score(p_NKC).flatten() for p_NKC in facts["p"].double().split(JOINTLY)]).mean())
+
+    return reduce
+
+
+def _joint(p_NKC: Tensor) -> Tensor:
+    return batchbald(p_NKC, PICKED, SAMPLES).scores[-1]
+
+
+def _released(p_NKC: Tensor) -> Tensor:
+    return released_batchbald(p_NKC, PICKED)
+
+
+SCORES: dict[str, Score] = {
+    "share": Score("entropy of the mean prediction over that of a guess", _measure(_share), _mean),
+    "entropy": Score("entropy of the mean prediction", _by_decisions(_entropy, _nothing), _mean),
+    "expected-entropy": Score("mean entropy of the predictions", _by_decisions(_expected_entropy, _nothing), _mean),
+    "bald": Score("mutual information of a row and the model (000)", _BALD, _mean),
+    "batchbald": Score(
+        f"mutual information of {PICKED} rows together and the model (000)", _measure(_predictions), _jointly(_joint)
+    ),
+    "released": Score(
+        "what the released code of paper 000 computes: no mutual information",
+        _measure(_predictions),
+        _jointly(_released),
+    ),
+}
+"""By name."""
