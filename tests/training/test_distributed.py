@@ -81,3 +81,18 @@ def test_the_command_line_in_two_processes(tmp_path):
     assert largest_difference(tmp_path / "one", tmp_path / "two") < 1e-6
     decisions = [[(x["task"], x["ids"]) for x in Run(tmp_path / name).lines("step")] for name in ("one", "two")]
     assert decisions[0] == decisions[1]
+
+
+@pytest.mark.parametrize("method", ["active", "counterfactual"])
+def test_methods_that_look_or_train_beside_the_run_work_in_two_processes(tmp_path, method):
+    """Both processes hear the same: otherwise the second run would not be the first again."""
+    flags = ["-m", "rota", "train", "--tasks", "left,right", "--steps", 40, "--batch-size", 8, "--method", method, "-q"]
+    flags += ["--option", "every=10", "--uncertainty-rows", 25] if method == "active" else []
+    for name in ("one", "again"):
+        done = launch(2, *flags, "--out", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+    assert_same_run(tmp_path / "one", tmp_path / "again")
+    if method == "active":
+        assert len(Run(tmp_path / "one").lines("survey")) == 3
+    else:
+        assert Run(tmp_path / "one").summary["cost"]["runs"] == 2

@@ -181,10 +181,16 @@ def test_rows_are_capped_and_memory_is_kept():
     model = make_model(tasks)
     own = surveyor(Survey(rows=5, passes=2), model, tasks)
     assert [len(rows) for _, rows in own._tasks.values()] == [5, 5, 5]
-    plenty = rows_within(2**30, model, tasks[0], tasks[0].splits["dev"], 8)
-    half = rows_within(2**29, model, tasks[0], tasks[0].splits["dev"], 8)
+    plenty = rows_within(2**30, model, tasks[0], tasks[0].splits["dev"])
+    half = rows_within(2**29, model, tasks[0], tasks[0].splits["dev"])
     assert plenty == pytest.approx(2 * half, abs=1)
-    assert rows_within(1, model, tasks[0], tasks[0].splits["dev"], 8) == 1
+    assert rows_within(1, model, tasks[0], tasks[0].splits["dev"]) == 1
+    # Where not even the copies of one row fit, they go through the model in turn.
+    most = []
+    model.register_forward_hook(lambda *given: most.append(len(given[2])))
+    found = made(Survey("bald", passes=7, rows=3, memory=1, capped=False), model, tasks)
+    assert max(most) == 1
+    assert all(own["value"] > 0 for own in found.values())
 
 
 def test_many_passes_stay_within_their_memory():

@@ -74,7 +74,7 @@ class Surveyor:
             )
         self._tasks = {task.name: (task, _some(task.splits["dev"], survey.rows)) for task in tasks}
         self._batch_size = batch_size
-        self._most: dict[str, int] = {}
+        self._fits: dict[str, int] = {}
         self.lowest: dict[str, float] = {}
         self.scored = 0
         """Examples that went through the model since somebody set it to 0."""
@@ -83,10 +83,12 @@ class Surveyor:
         """Of each task what its policy is to hear (`value`), what was measured (`uncertainty`), and its dev loss."""
         survey = self.survey
         score, layers = SCORES[survey.score], layers_of(survey.scope)
-        passes = Passes(survey.passes, layers)
         found: dict[str, dict[str, Any]] = {}
         for number, (name, (task, rows)) in enumerate(self._tasks.items()):
-            most = self._rows_at_once(task, rows)
+            fitting = self._fitting(task, rows)
+            passes = Passes(survey.passes, layers, min(survey.passes, fitting))
+            copies = 1 if layers == 0 else survey.passes  # heads are small: only copies in the encoder count
+            most = min(self._batch_size, max(1, fitting // copies))
             with mc_dropout(self._model, survey.scope, integer(self._seed, "survey", step, number, shard.rank)):
                 facts = collect_facts(look, task, rows, most, shard, gather, score.measure, passes)
             loss = float(facts["nll"].double().mean())
@@ -113,12 +115,11 @@ class Surveyor:
     def _improves(self, name: str, loss: float | None) -> bool:
         return loss is not None and loss < self.lowest.get(name, math.inf)
 
-    def _rows_at_once(self, task: Task, rows: Rows) -> int:
-        """As many as memory allows; looked at once, with the longest rows."""
-        if task.name not in self._most:
-            most = rows_within(self.survey.memory, self._model, task, rows, self.survey.passes)
-            self._most[task.name] = min(self._batch_size, most)
-        return self._most[task.name]
+    def _fitting(self, task: Task, rows: Rows) -> int:
+        """How many rows, copies included, fit into the memory; tried out once."""
+        if task.name not in self._fits:
+            self._fits[task.name] = rows_within(self.survey.memory, self._model, task, rows)
+        return self._fits[task.name]
 
     def state_dict(self) -> dict[str, Any]:
         return {"lowest": self.lowest}

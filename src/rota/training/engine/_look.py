@@ -26,10 +26,12 @@ class Passes:
         count: How many.
         layers: Where given, dropout is on only in the head and in so many last layers of the encoder, so that what
             comes before is computed once; the model has a method `copied`.
+        at_once: How many of them go through the model together, as copies of the rows; all of them for None.
     """
 
     count: int
     layers: int | None = None
+    at_once: int | None = None
 
 
 class Look(Protocol):
@@ -65,11 +67,16 @@ def look(
 
 
 def in_passes(model: Any, task: str, inputs: dict[str, Tensor], passes: Passes | None) -> Tensor:
-    """One answer, or several of them as [passes, rows, …], from a single pass over copies of the rows."""
+    """One answer, or several of them as [passes, rows, …], from copies of the rows that go through it together."""
     if passes is None:
         return cast(Tensor, model(task, inputs))
-    if passes.layers is not None:
-        outputs = model.copied(task, inputs, passes.count, passes.layers)
-    else:
-        outputs = model(task, {name: repeated(tensor, passes.count) for name, tensor in inputs.items()})
-    return cast(Tensor, outputs.unflatten(0, (passes.count, -1)))
+    most = passes.at_once or passes.count
+    outputs = []
+    for done in range(0, passes.count, most):
+        copies = min(most, passes.count - done)
+        if passes.layers is not None:
+            found = model.copied(task, inputs, copies, passes.layers)
+        else:
+            found = model(task, {name: repeated(tensor, copies) for name, tensor in inputs.items()})
+        outputs.append(found.unflatten(0, (copies, -1)))
+    return torch.cat(outputs)
