@@ -33,5 +33,4 @@ COUNTERFACTUAL = Method(
     "a mixture learned from the log of a uniform run, which is trained first",
     _counterfactual,
     "001 π^C",
-    trains=True,
 )

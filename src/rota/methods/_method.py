@@ -56,7 +56,6 @@ class Method:
         signal: What its policy hears after each step, by the name in `rota.signals`.
         stream: "task": one task per step; "joint": all tasks, weighted.
         sized: Whether it needs the sizes of the data sets, which a simulation does not have.
-        trains: Whether it trains inner runs before its policy is known.
         make_survey: Makes from its options what its policy hears about all tasks from time to time.
     """
 
@@ -67,7 +66,6 @@ class Method:
     signal: str | None = None
     stream: Literal["task", "joint"] = "task"
     sized: bool = False
-    trains: bool = False
     make_survey: Callable[[BaseModel], Survey] | None = None
 
     def policy(self, given: Given, options: Mapping[str, Any]) -> Policy:

@@ -39,23 +39,6 @@ def run_plan(plan: Plan, folder: Path, *, resume: bool | str = False, progress: 
     method = METHODS.get(plan.method)
     if method is None:
         raise unknown_name("method", plan.method, METHODS)
-    return _train_once(method, plan, folder, resume, progress)
-
-
-def reading_of(plan: Plan) -> Reading:
-    """Where the texts of a plan are found and how they are cut."""
-    return Reading(Path(plan.data) if plan.data else None, tokenizer_name(plan.model), plan.longest)
-
-
-def tasks_of(plan: Plan) -> list[Task]:
-    """The tasks of a plan, with the rows and the changes that it asks for."""
-    tasks = limit_rows(load_tasks(plan.tasks, reading_of(plan)), plan.rows)
-    changes = {name: change.model_dump(exclude_unset=True) for name, change in plan.per_task.items()}
-    return adjust_tasks(tasks, changes)
-
-
-def _train_once(method: Method, plan: Plan, folder: Path, resume: bool | str, progress: bool) -> Run:
-    """A method that is one training."""
     first = int(os.environ.get("RANK", 0)) == 0  # of the processes that torchrun started
     if first and not resume:
         refuse_old(folder)  # before anybody waits for the data
@@ -82,6 +65,18 @@ def _train_once(method: Method, plan: Plan, folder: Path, resume: bool | str, pr
         progress=progress,
         before=inner.runs,
     )
+
+
+def reading_of(plan: Plan) -> Reading:
+    """Where the texts of a plan are found and how they are cut."""
+    return Reading(Path(plan.data) if plan.data else None, tokenizer_name(plan.model), plan.longest)
+
+
+def tasks_of(plan: Plan) -> list[Task]:
+    """The tasks of a plan, with the rows and the changes that it asks for."""
+    tasks = limit_rows(load_tasks(plan.tasks, reading_of(plan)), plan.rows)
+    changes = {name: change.model_dump(exclude_unset=True) for name, change in plan.per_task.items()}
+    return adjust_tasks(tasks, changes)
 
 
 class _InnerRuns:

@@ -66,8 +66,7 @@ def study(
     def add(name: str, games: Sequence[Play]) -> None:
         found.curves[name] = np.stack([game.mean_scores[points] for game in games])
 
-    def mixed(mixture: Policy) -> list[Play]:
-        assert isinstance(mixture, Fixed)
+    def mixed(mixture: Fixed) -> list[Play]:
         return play_together(bandit, [(mixture, seed) for seed in seeds], noise)
 
     even = mixed(uniform(bandit.tasks))

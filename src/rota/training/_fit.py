@@ -15,12 +15,13 @@ from torch import nn
 from rota.errors import RotaError
 from rota.feedback import Feedback
 from rota.policies import Policy
-from rota.runlog import LOG, SUMMARY, Ledger, LogWriter, Run, write_json
+from rota.runlog import LOG, SUMMARY, LogWriter, Run, write_json
 from rota.settings import Settings
 from rota.signals import Signal
 from rota.streams import Stream, TaskStream, rows_per_step
 from rota.tasks import Task, check_tasks
 from rota.training._checkpoint import Checkpoints
+from rota.training._conclusion import conclusion
 from rota.training._evaluate import evaluate, evaluation_tasks
 from rota.training._folder import check_same, describe, make_folder, refuse_old
 from rota.training._judge import Judge
@@ -314,23 +315,16 @@ class _Training:
         self.engine.model.load_state_dict(self.checkpoints.load_best(self.judge.best_step))
         test = self._score("test")
         if self.session.writes:
-            spent = [Ledger.from_dict(run.summary["cost"]) for run in self.before]
-            summary = {
-                "steps": done,
-                "stopped": "patience" if self.judge.stops else "budget",
-                "best": {"step": self.judge.best_step, "rule": self.judge.rule, "dev": self.judge.best, "test": test},
-                "last": {"dev": self.judge.last},
-                "updates": dict(sorted(self.recorder.updates.items())),
-                "skipped": self.recorder.skipped,
-                "cost": sum(spent, self.engine.ledger).as_dict(),
-                "surveying": round(self.surveying, 3),
-                "engine": {
-                    "captures": self.engine.captures,
-                    "seconds": round(self.engine.capture_seconds, 3),
-                    "fallback": self.engine.fallback,
-                },
-                "seconds": round(self.seconds + sum(run.summary["seconds"] for run in self.before), 3),
-            }
+            summary = conclusion(
+                done,
+                self.judge,
+                test,
+                self.recorder,
+                self.engine,
+                self.seconds,
+                self.surveying,
+                self.before,
+            )
             try:
                 write_json(self.folder / SUMMARY, summary)
             except OSError as error:

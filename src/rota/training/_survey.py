@@ -93,7 +93,7 @@ class Surveyor:
                 facts = collect_facts(look, task, rows, most, shard, gather, score.measure, passes)
             loss = float(facts["nll"].double().mean())
             found[name] = {"uncertainty": score.reduce(facts), "loss": loss if math.isfinite(loss) else None}
-            self.scored += len(rows) * (survey.passes if layers is None else 1)
+            self.scored += len(rows) * copies
         self._add_values(found)
         return found
 
