@@ -41,7 +41,7 @@ def main() -> None:
     rows = tasks[0].size("dev")
 
     def survey(**options: object) -> Callable[[], object]:
-        surveyor = Surveyor(Survey("bald", **options), model, tasks, seed=0, batch_size=250)  # type: ignore[arg-type]
+        surveyor = Surveyor(Survey("bald", **options), model, tasks, seed=0, batch_size=None)  # type: ignore[arg-type]
         return lambda: surveyor(0, functools.partial(look, model), Shard(), lambda own: [own])
 
     survey(passes=2, rows=1)()  # what the first pass allocates for good

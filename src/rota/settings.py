@@ -38,7 +38,9 @@ class Settings(BaseModel):
     )
     eval_every: Count | None = Field(None, description="steps between evaluations; default a twentieth of all")
     eval_rows: Count | None = Field(None, description="rows of a task in an evaluation; default all")
-    eval_batch_size: Count = Field(250, description="rows per forward pass of an evaluation")
+    eval_batch_size: Count | None = Field(
+        None, description="rows per forward pass of an evaluation; default 250, 32 of texts on a CPU"
+    )
     checkpoint_every: Count | None = Field(
         None, description="steps between checkpoints; default at evaluations, unless the last one was just before"
     )

@@ -18,7 +18,7 @@ from rota.methods._run import reading_of, tasks_of
 from rota.models import Head, MultiTaskModel, Pretrained, build_model, save_model
 from rota.runlog import Run
 from rota.tasks import Task
-from rota.training import Checkpoints, captured_looks, collect_facts, evaluate, evaluation_tasks, look
+from rota.training import Checkpoints, captured_looks, collect_facts, evaluate, evaluation_tasks, look, usual_rows
 
 MANY = 200
 """Batches from which capturing pays: a capture takes as long as several eager batches, and there are dozens of them."""
@@ -81,7 +81,8 @@ class Trained:
             raise RotaError(f"Expected rows in split '{split}'. Found none in {', '.join(t.name for t in wanted)}.")
         chosen = evaluation_tasks(wanted, rows)
         size = self.plan.eval_batch_size
-        batches = sum(math.ceil(task.size(split) / size) for task in chosen)
+        found = [task.splits[split] for task in chosen if task.size(split)]
+        batches = sum(math.ceil(len(own) / (size or usual_rows(self.model, own))) for own in found)
         captured = engine == "graph" or (engine == "auto" and self._on_gpu and batches >= MANY)
         if captured and not self._on_gpu:
             raise RotaError("The engine 'graph' expects a CUDA device. Found none. Use --engine eager.")
@@ -104,7 +105,9 @@ class Trained:
         for rows in unlabelled.chunks():
             subject = Task(task, head.kind, {"rows": rows})
             with self._precision():
-                facts = collect_facts(partial(look, self.model), subject, rows, self.plan.eval_batch_size)
+                facts = collect_facts(
+                    partial(look, self.model), subject, rows, self.plan.eval_batch_size or usual_rows(self.model, rows)
+                )
             yield from head.kind.answers(facts, rows)
 
     def export(self, folder: Path) -> None:

@@ -1,7 +1,7 @@
 """Train and evaluate: the loop, and what it needs."""
 
 from rota.training._checkpoint import Checkpoints
-from rota.training._evaluate import collect_facts, evaluate, evaluation_tasks
+from rota.training._evaluate import collect_facts, evaluate, evaluation_tasks, usual_rows
 from rota.training._fit import fit
 from rota.training._folder import refuse_old
 from rota.training._recorder import NotANumberError
@@ -19,4 +19,5 @@ __all__ = [
     "fit",
     "look",
     "refuse_old",
+    "usual_rows",
 ]

@@ -27,7 +27,7 @@ def evaluate(
     model: nn.Module,
     tasks: Sequence[Task],
     split: str = "dev",
-    batch_size: int = 250,
+    batch_size: int | None = None,
     shard: Shard = Shard(),  # noqa: B008 - immutable
     gather: Gather = lambda own: [own],
     look: Look | None = None,
@@ -40,7 +40,7 @@ def evaluate(
         model: Answers `model(task, inputs)`.
         tasks: What to evaluate; those without rows in `split` are left out.
         split: Which rows.
-        batch_size: Rows per forward pass.
+        batch_size: Rows per forward pass; by default as many as suit the device (`usual_rows`).
         shard, gather: In several processes: which rows are this process's, and how results come together.
         look: How rows go through the model; by default one operation after the other.
 
@@ -51,7 +51,9 @@ def evaluate(
     look = look or functools.partial(eager_look, model)
     with evaluating(model):
         results = {
-            task.name: _evaluate_task(look, task, split, batch_size, shard, gather)
+            task.name: _evaluate_task(
+                look, task, split, batch_size or usual_rows(model, task.splits[split]), shard, gather
+            )
             for task in tasks
             if task.size(split)
         }
@@ -76,7 +78,7 @@ def collect_facts(
     look: Look,
     task: Task,
     rows: Rows,
-    batch_size: int = 250,
+    batch_size: int,
     shard: Shard = Shard(),  # noqa: B008 - immutable
     gather: Gather = lambda own: [own],
     measure: Measure | None = None,
@@ -95,6 +97,11 @@ def collect_facts(
     batches = sorted((pair for pairs in gather(own) for pair in pairs), key=lambda pair: pair[0])
     places = torch.from_numpy(np.argsort(order))
     return {name: joined[places] for name, joined in _join([facts for _, facts in batches]).items()}
+
+
+def usual_rows(model: nn.Module, rows: Rows) -> int:
+    """How many rows go through the model at once: on a CPU few texts, whose activations would leave its caches."""
+    return 32 if rows.lengths() is not None and not next(model.parameters()).is_cuda else 250
 
 
 def _facts(kind: Kind, outputs: Tensor, labels: Tensor) -> Facts:

@@ -15,7 +15,7 @@ from rota.seeds import integer
 from rota.signals import SCORES, Scope, layers_of, mc_dropout, refuse_without_dropout
 from rota.streams import Shard
 from rota.tasks import Rows, Task
-from rota.training._evaluate import Gather, collect_facts
+from rota.training._evaluate import Gather, collect_facts, usual_rows
 from rota.training._footprint import rows_within
 from rota.training.engine import Look, Passes
 
@@ -60,10 +60,12 @@ class Surveyor:
         model: Whose uncertainty.
         tasks: About what; each has dev rows.
         seed: Of the dropout.
-        batch_size: Rows in a forward pass of an evaluation.
+        batch_size: Rows in a forward pass of an evaluation; None for as many as suit the device.
     """
 
-    def __init__(self, survey: Survey, model: nn.Module, tasks: Sequence[Task], seed: int, batch_size: int) -> None:
+    def __init__(
+        self, survey: Survey, model: nn.Module, tasks: Sequence[Task], seed: int, batch_size: int | None
+    ) -> None:
         self.survey, self._model, self._seed = survey, model, seed
         refuse_without_dropout(model, survey.scope)
         without = [task.name for task in tasks if not task.size("dev")]
@@ -88,7 +90,7 @@ class Surveyor:
             fitting = self._fitting(task, rows)
             passes = Passes(survey.passes, layers, min(survey.passes, fitting))
             copies = 1 if layers == 0 else survey.passes  # heads are small: only copies in the encoder count
-            most = min(self._batch_size, max(1, fitting // copies))
+            most = max(1, fitting // copies)
             with mc_dropout(self._model, survey.scope, integer(self._seed, "survey", step, number, shard.rank)):
                 facts = collect_facts(look, task, rows, most, shard, gather, score.measure, passes)
             loss = float(facts["nll"].double().mean())
@@ -116,9 +118,10 @@ class Surveyor:
         return loss is not None and loss < self.lowest.get(name, math.inf)
 
     def _fitting(self, task: Task, rows: Rows) -> int:
-        """How many rows, copies included, fit into the memory; tried out once."""
+        """How many rows, copies included, go through the model at once; tried out once."""
         if task.name not in self._fits:
-            self._fits[task.name] = rows_within(self.survey.memory, self._model, task, rows)
+            usual = self._batch_size or usual_rows(self._model, rows)
+            self._fits[task.name] = min(usual, rows_within(self.survey.memory, self._model, task, rows))
         return self._fits[task.name]
 
     def state_dict(self) -> dict[str, Any]:
