@@ -125,7 +125,7 @@ def tagging_f1(names, outputs, labels):
 def squad_scores(model, task, rows):
     """The formula that was published with SQuAD 1.1, on the answers and the references of the file."""
     with torch.no_grad():
-        facts = collect_facts(functools.partial(look, model), task, rows)
+        facts = collect_facts(functools.partial(look, model), task, rows, 32)
         answers = [answer["answer"] for answer in task.kind.answers(facts, rows)]
     content = json.loads(next(Path(DATA, "squad").glob("dev*.json")).read_text())
     asked = [qa for article in content["data"] for paragraph in article["paragraphs"] for qa in paragraph["qas"]]
