@@ -45,7 +45,7 @@ def improve(
     else:
         mixture, weight = best_mixture(log, _number(entropy)), _number(entropy)
         said = f"by CMA-ES with the entropy weighted by {weight:g}"
-    shares = dict(zip(mixture.tasks, mixture.probabilities(0).tolist(), strict=True))
+    shares = mixture.mixture
     estimates = {"logged": value(log, log.mixture), "improved": value(log, shares)}
     console = Console()
     console.print(_table(log, shares, estimates))

@@ -90,6 +90,11 @@ class Policy(ABC):
         return choice
 
     @final
+    def shares(self, step: int) -> dict[str, float]:
+        """The probabilities by name."""
+        return dict(zip(self.tasks, self.probabilities(step).tolist(), strict=True))
+
+    @final
     def observe(self, feedback: Feedback) -> None:
         """Hear what came back about one task."""
         k = self._index.get(feedback.task)

@@ -26,7 +26,7 @@ class Fixed(Policy):
     @property
     def mixture(self) -> dict[str, float]:
         """The probability of each task."""
-        return dict(zip(self.tasks, self._probabilities.tolist(), strict=True))
+        return self.shares(step=0)
 
     def probabilities(self, step: int) -> Floats:
         return self._probabilities

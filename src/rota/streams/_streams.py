@@ -156,5 +156,5 @@ class JointStream(Stream):
         super().__init__(tasks, policy, *args, **kwargs)
 
     def next(self, step: int) -> Turn:
-        weights = zip(self.policy.tasks, self.policy.probabilities(step).tolist(), strict=True)
+        weights = self.policy.shares(step).items()
         return Turn(step, tuple(self._part(task, weight) for task, weight in weights if weight > 0))

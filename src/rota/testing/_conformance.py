@@ -87,7 +87,7 @@ def _a_choice_carries_its_probability(make: Make, tasks: Sequence[str]) -> None:
     policy, rng = make(tasks), np.random.default_rng(0)
     rounds: dict[int, tuple[str, float]] = {}
     for step in range(60):
-        probabilities = dict(zip(policy.tasks, policy.probabilities(step).tolist(), strict=True))
+        probabilities = policy.shares(step)
         choice = policy.choose(step, rng)
         assert choice.step == step, f"a choice of step {step} says it is of step {choice.step}"
         expected = choice.task, probabilities[choice.task]
@@ -190,8 +190,8 @@ def _order_of_tasks_does_not_matter(make: Make, tasks: Sequence[str]) -> None:
     if one.ordered:
         return
     for step in range(60):
-        here = dict(zip(one.tasks, one.probabilities(step).tolist(), strict=True))
-        there = dict(zip(other.tasks, other.probabilities(step).tolist(), strict=True))
+        here = one.shares(step)
+        there = other.shares(step)
         for task in tasks:
             assert math.isclose(here[task], there[task], rel_tol=1e-6, abs_tol=1e-9), (
                 f"step {step}: '{task}' has probability {here[task]:.6g} in one order of the tasks and "

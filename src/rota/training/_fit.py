@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from rota.errors import RotaError
 from rota.feedback import Feedback
 from rota.policies import Policy
 from rota.runlog import LOG, SUMMARY, LogWriter, Run, write_json
@@ -23,7 +21,7 @@ from rota.tasks import Task, check_tasks
 from rota.training._checkpoint import Checkpoints
 from rota.training._conclusion import conclusion
 from rota.training._evaluate import evaluate, evaluation_tasks
-from rota.training._folder import check_same, describe, make_folder, refuse_old
+from rota.training._folder import DISK_FULL, check_same, describe, disk_full, make_folder, refuse_old
 from rota.training._judge import Judge
 from rota.training._optimizer import load_optimizer_tensors, optimizer_tensors
 from rota.training._progress import ProgressBar
@@ -33,7 +31,6 @@ from rota.training._settled import settled
 from rota.training._survey import Survey, Surveyor
 from rota.training.engine import EagerEngine, GraphEngine
 
-DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 FLUSH = 100  # lines of the log that may wait in memory
 WRITING = 0.05  # share of the time that writing checkpoints may take
 
@@ -108,10 +105,9 @@ class _Training:
         survey: Survey | None,
         before: Sequence[Run],
     ) -> None:
-        self.before = before
         self.tasks, self.policy, self.folder, self.settings = tasks, policy, folder, settings
         self.evaluated = evaluation_tasks(tasks, settings.eval_rows)
-        self.signal, self.session = signal, session
+        self.signal, self.session, self.before = signal, session, before
         trained = [task for task in tasks if task.trained]
         rows = rows_per_step(trained, settings.batch_size, settings.accumulate * session.shard.world)
         self.stream = stream(
@@ -122,7 +118,6 @@ class _Training:
         self.surveyor = (
             Surveyor(survey, self.engine.model, trained, settings.seed, settings.eval_batch_size) if survey else None
         )
-        self.surveying = 0.0
         self.judge = Judge(settings.best, settings.patience)
         self.best: tuple[int, dict[str, torch.Tensor]] | None = None
         self.seconds = 0.0
@@ -149,7 +144,8 @@ class _Training:
                     self._survey(done, self.surveyor)
                 if self._saves(done):
                     self._save(done)
-                self._flush()
+                if self.log is not None and self.log.waiting >= FLUSH:
+                    self.log.flush()
             except OSError as error:
                 self._rescue(done, error)
         self.recorder.finish()
@@ -183,16 +179,9 @@ class _Training:
         return self._restore(*found) if found else 0
 
     def _describe(self) -> dict[str, Any]:
-        survey = self.surveyor.survey if self.surveyor else None
+        survey, stream = self.surveyor.survey if self.surveyor else None, type(self.stream)
         return describe(
-            self.settings,
-            self.tasks,
-            self.policy,
-            type(self.stream),
-            self.signal,
-            survey,
-            self.engine.model,
-            self.session,
+            self.settings, self.tasks, self.policy, stream, self.signal, survey, self.engine.model, self.session
         )
 
     def close(self) -> None:
@@ -212,15 +201,14 @@ class _Training:
         self.judge.load_state_dict(state["judge"])
         self.session.load_generators(state["generators"])
         self.engine.load_state_dict(state["engine"])
-        self.seconds, self.surveying = state["seconds"], state["surveying"]
+        self.seconds = state["seconds"]
         if self.surveyor:
             self.surveyor.load_state_dict(state["surveyor"])
-        step: int = state["step"]
-        return step
+        return int(state["step"])
 
     def _evaluate(self, done: int, bar: ProgressBar) -> None:
         result = self._score("dev")
-        mixture = dict(zip(self.policy.tasks, self.policy.probabilities(done).tolist(), strict=True))
+        mixture = self.policy.shares(done)
         self.recorder.note({"kind": "eval", "step": done, **result, "mixture": mixture})
         bar.evaluated(done, result["average"], mixture)
         if done and self.judge.is_best(done, result) and self.session.writes:
@@ -230,15 +218,11 @@ class _Training:
 
     def _survey(self, done: int, surveyor: Surveyor) -> None:
         """Tell the policy how unsure the model is about each task."""
-        began = time.perf_counter()
         found = surveyor(done, self.engine.look, self.session.shard, self.session.gather)
         for task, own in found.items():
             self.policy.observe(Feedback(task, own["value"], None, done))
-        mixture = dict(zip(self.policy.tasks, self.policy.probabilities(done).tolist(), strict=True))
-        self.recorder.note({"kind": "survey", "step": done, "tasks": found, "mixture": mixture})
-        self.engine.ledger.scored += surveyor.scored
-        surveyor.scored = 0
-        self.surveying += time.perf_counter() - began
+        self.recorder.note({"kind": "survey", "step": done, "tasks": found, "mixture": self.policy.shares(done)})
+        self.engine.ledger.scored += surveyor.examples
 
     def _score(self, split: str) -> dict[str, Any]:
         shard, gather = self.session.shard, self.session.gather
@@ -246,10 +230,6 @@ class _Training:
         result = evaluate(self.engine.model, self.evaluated, split, rows, shard, gather, self.engine.look)
         self.engine.ledger.evaluated += sum(task["n"] for task in result["tasks"].values())
         return result
-
-    def _flush(self) -> None:
-        if self.log is not None and self.log.waiting >= FLUSH:
-            self.log.flush()
 
     def _saves(self, done: int) -> bool:
         """Whether it is time for a checkpoint: as asked for, or at evaluations so that writing takes a small share of
@@ -278,7 +258,6 @@ class _Training:
             "engine": self.engine.state_dict(),
             "seconds": self.seconds,
             "surveyor": self.surveyor and self.surveyor.state_dict(),
-            "surveying": self.surveying,
         }
         if self.session.writes:
             if self.best is not None:
@@ -300,13 +279,7 @@ class _Training:
             self._save(done)
         except OSError:
             done = self.checkpoints.latest_step()
-        raise self._full(done) from error
-
-    def _full(self, done: int) -> RotaError:
-        return RotaError(
-            f"Expected room on the disk of {self.folder}. Found it full. Everything up to step {done} is saved: free "
-            f"some space and continue with `rota train --resume {self.folder}`."
-        )
+        raise disk_full(self.folder, done) from error
 
     def _summarise(self, done: int) -> None:
         """Score the best model on the test rows and write how the run ended."""
@@ -315,18 +288,12 @@ class _Training:
         self.engine.model.load_state_dict(self.checkpoints.load_best(self.judge.best_step))
         test = self._score("test")
         if self.session.writes:
+            surveying = self.surveyor.seconds if self.surveyor else 0.0
             summary = conclusion(
-                done,
-                self.judge,
-                test,
-                self.recorder,
-                self.engine,
-                self.seconds,
-                self.surveying,
-                self.before,
+                done, self.judge, test, self.recorder, self.engine, self.seconds, surveying, self.before
             )
             try:
                 write_json(self.folder / SUMMARY, summary)
             except OSError as error:
-                raise (self._full(done) if error.errno in DISK_FULL else error) from error
+                raise (disk_full(self.folder, done) if error.errno in DISK_FULL else error) from error
         self.session.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import platform
 import time
 import uuid
@@ -24,6 +25,16 @@ from rota.streams import Stream
 from rota.tasks import Task
 from rota.training._session import Session
 from rota.training._survey import Survey
+
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def disk_full(folder: Path, done: int) -> RotaError:
+    """What to say when it is."""
+    return RotaError(
+        f"Expected room on the disk of {folder}. Found it full. Everything up to step {done} is saved: free some space "
+        f"and continue with `rota train --resume {folder}`."
+    )
 
 
 def refuse_old(folder: Path, inner: bool = False) -> None:
@@ -67,7 +78,7 @@ def describe(
             for task in tasks
         },
         "policy": type(policy).__name__,
-        "mixture": dict(zip(policy.tasks, policy.probabilities(0).tolist(), strict=True)),
+        "mixture": policy.shares(0),
         "stream": stream.__name__,
         "signal": getattr(signal, "__name__", None),
         "survey": asdict(survey) if survey else None,

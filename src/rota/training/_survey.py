@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -78,25 +79,34 @@ class Surveyor:
         self._batch_size = batch_size
         self._fits: dict[str, int] = {}
         self.lowest: dict[str, float] = {}
-        self.scored = 0
-        """Examples that went through the model since somebody set it to 0."""
+        self.seconds = 0.0
+        """How long all surveys took."""
+
+    @property
+    def examples(self) -> int:
+        """How many go through the model in a survey."""
+        return self._copies * sum(len(rows) for _, rows in self._tasks.values())
+
+    @property
+    def _copies(self) -> int:
+        """Heads are small: only copies in the encoder count."""
+        return 1 if self.survey.scope == "head" else self.survey.passes
 
     def __call__(self, step: int, look: Look, shard: Shard, gather: Gather) -> dict[str, dict[str, Any]]:
         """Of each task what its policy is to hear (`value`), what was measured (`uncertainty`), and its dev loss."""
-        survey = self.survey
+        began, survey = time.perf_counter(), self.survey
         score, layers = SCORES[survey.score], layers_of(survey.scope)
         found: dict[str, dict[str, Any]] = {}
         for number, (name, (task, rows)) in enumerate(self._tasks.items()):
             fitting = self._fitting(task, rows)
             passes = Passes(survey.passes, layers, min(survey.passes, fitting))
-            copies = 1 if layers == 0 else survey.passes  # heads are small: only copies in the encoder count
-            most = max(1, fitting // copies)
+            most = max(1, fitting // self._copies)
             with mc_dropout(self._model, survey.scope, integer(self._seed, "survey", step, number, shard.rank)):
                 facts = collect_facts(look, task, rows, most, shard, gather, score.measure, passes)
             loss = float(facts["nll"].double().mean())
             found[name] = {"uncertainty": score.reduce(facts), "loss": loss if math.isfinite(loss) else None}
-            self.scored += len(rows) * copies
         self._add_values(found)
+        self.seconds += time.perf_counter() - began
         return found
 
     def _add_values(self, found: dict[str, dict[str, Any]]) -> None:
@@ -125,10 +135,10 @@ class Surveyor:
         return self._fits[task.name]
 
     def state_dict(self) -> dict[str, Any]:
-        return {"lowest": self.lowest}
+        return {"lowest": self.lowest, "seconds": self.seconds}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.lowest = dict(state["lowest"])
+        self.lowest, self.seconds = dict(state["lowest"]), state["seconds"]
 
 
 def _some(rows: Rows, most: int | None) -> Rows:
