@@ -29,7 +29,9 @@ def repeatable() -> Iterator[None]:
     memory.fill_uninitialized_memory = False  # nobody reads it
     torch.backends.cuda.enable_cudnn_sdp(False)
     try:
-        with torch.backends.cudnn.flags(benchmark=False, deterministic=True):
+        # `flags` would switch cuDNN off by default, and convolutions would take ten times as long.
+        cudnn = torch.backends.cudnn
+        with cudnn.flags(enabled=cudnn.enabled, benchmark=False, deterministic=True, allow_tf32=cudnn.allow_tf32):
             yield
     finally:
         torch.use_deterministic_algorithms(strict, warn_only=lenient)
