@@ -8,11 +8,13 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from rota import __version__
+from rota.cli._adapt import adapt
 from rota.cli._demo import demo
 from rota.cli._evaluate import evaluate
 from rota.cli._export import export
 from rota.cli._improve import improve
 from rota.cli._methods import methods
+from rota.cli._parameters import parameters
 from rota.cli._predict import predict
 from rota.cli._report import report
 from rota.cli._simulate import simulate
@@ -25,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (train, evaluate, predict, export, improve, demo, report, methods, tasks, simulate):
+for verb in (train, adapt, evaluate, predict, export, improve, demo, report, methods, tasks, parameters, simulate):
     app.command()(verb)
 
 

@@ -94,7 +94,7 @@ def _parse(name: str, value: str | list[str] | bool) -> Any:
     assert isinstance(value, str)
     if name == "tasks":
         return [task.strip() for task in value.split(",") if task.strip()]
-    if name == "rows":
+    if name in ("rows", "parts"):
         return pairs(value, name)
     if name == "per_task":
         return _per_task(value)

@@ -95,7 +95,7 @@ def _planned(file: Path | None, fields: dict[str, Any]) -> Plan:
         content = parsed(text, str(file)) or {}
         if not isinstance(content, dict):
             raise RotaError(f"{file}: expected fields such as `steps: 600`. Found {type(content).__name__}.")
-    for name in ("options", "rows"):  # flags win one by one
+    for name in ("options", "rows", "parts"):  # flags win one by one
         if isinstance(content.get(name), dict) and name in fields:
             fields[name] = {**content[name], **fields[name]}
     return make_plan({**content, **fields}, source=str(file) if file else "the flags")

@@ -1,5 +1,6 @@
 """Where tasks come from."""
 
+from rota.data._difficulty import Difficulty, difficulty
 from rota.data._glue import glue_averages
 from rota.data._load import SUITES, load_tasks, named_task
 from rota.data._multimnist import PictureRows
@@ -9,11 +10,13 @@ from rota.data._unlabelled import Unlabelled
 
 __all__ = [
     "SUITES",
+    "Difficulty",
     "NamedTask",
     "PictureRows",
     "Reading",
     "Suite",
     "Unlabelled",
+    "difficulty",
     "glue_averages",
     "load_tasks",
     "named_task",

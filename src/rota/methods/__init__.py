@@ -9,10 +9,21 @@ from rota.methods._plan import Plan, make_plan
 from rota.methods._table import METHODS
 
 if TYPE_CHECKING:
+    from rota.methods._adapt import Adaptation, Adapting
     from rota.methods._run import run_plan
     from rota.methods._trained import Trained
 
-__all__ = ["METHODS", "Given", "Method", "Plan", "Trained", "make_plan", "run_plan"]
+__all__ = [
+    "METHODS",
+    "Adaptation",
+    "Adapting",
+    "Given",
+    "Method",
+    "Plan",
+    "Trained",
+    "make_plan",
+    "run_plan",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,4 +36,8 @@ def __getattr__(name: str) -> Any:
         from rota.methods._trained import Trained
 
         return Trained
+    if name in ("Adapting", "Adaptation"):
+        from rota.methods import _adapt
+
+        return getattr(_adapt, name)
     raise AttributeError(f"module 'rota.methods' has no attribute '{name}'")

@@ -54,9 +54,11 @@ class Method:
         make_policy: Makes its policy from what is given; its keyword arguments are the method's options.
         source: Where it comes from.
         signal: What its policy hears after each step, by the name in `rota.signals`.
-        stream: "task": one task per step; "joint": all tasks, weighted.
+        stream: "task": one task per step; "joint": all tasks, weighted; "mixed": rows of any tasks; "pool": rows that
+            are picked from candidates.
         sized: Whether it needs the sizes of the data sets, which a simulation does not have.
         make_survey: Makes from its options what its policy hears about all tasks from time to time.
+        make_picking: Makes from its options those of its stream.
     """
 
     name: str
@@ -64,9 +66,10 @@ class Method:
     make_policy: Callable[..., Policy]
     source: str = ""
     signal: str | None = None
-    stream: Literal["task", "joint"] = "task"
+    stream: Literal["task", "joint", "mixed", "pool"] = "task"
     sized: bool = False
     make_survey: Callable[[BaseModel], Survey] | None = None
+    make_picking: Callable[[BaseModel], Mapping[str, Any]] | None = None
 
     def policy(self, given: Given, options: Mapping[str, Any]) -> Policy:
         """Its policy, with these options; report every wrong one at once."""
@@ -76,6 +79,10 @@ class Method:
     def survey(self, options: Mapping[str, Any]) -> Survey | None:
         """Its survey, if it has one."""
         return self.make_survey(self._checked(options)) if self.make_survey else None
+
+    def picking(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The options of its stream, beside those that all streams have."""
+        return self.make_picking(self._checked(options)) if self.make_picking else {}
 
     def _checked(self, options: Mapping[str, Any]) -> BaseModel:
         model = self.options

@@ -31,7 +31,26 @@ class Plan(Settings):
     method: str = Field("uniform", description="what decides whose turn it is (see `rota methods`)")
     options: dict[str, Any] = Field({}, description="options of the method")
     model: str = Field(
-        "auto", description="auto, minilm, lenet, bilstm, or a pretrained encoder: folder or name on the hub"
+        "auto",
+        description="auto, minilm, lenet, bilstm, or a pretrained encoder: folder or name on the hub; camtl, or "
+        "camtl:ENCODER: conditioned on the task",
+    )
+    parts: dict[str, Any] = Field({}, description="of camtl: norm=off, bottleneck=off, attention=trainable, …")
+    freeze: int | Literal["half"] | None = Field(
+        None,
+        ge=0,
+        description="layers of a pretrained encoder from below that are not trained; half of camtl's by default",
+    )
+    frozen_cache: int | None = Field(
+        None,
+        ge=0,
+        description="bytes of what frozen layers say of rows that are kept; default 2 GiB on a CPU, none on a GPU",
+    )
+    start: str | None = Field(None, description="a run folder: train its best model on, with heads for new tasks")
+    embedding: str = Field(
+        "average",
+        description="with --start of a camtl run: the vector of a new task begins as that of a task, average, "
+        "random, or xavier",
     )
     pooling: Literal["mean", "first", "pooled"] | None = Field(
         None,

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from rota import signals
-from rota.data import Reading, load_tasks
 from rota.errors import unknown_name
 from rota.methods._method import Given, Method
+from rota.methods._model import make_model, started_plan_of, tasks_for
 from rota.methods._plan import Plan
 from rota.methods._table import METHODS
-from rota.models import MultiTaskModel, Pretrained, encoder_for, tokenizer_name
+from rota.methods._tasks import tasks_of
+from rota.models import Pretrained
 from rota.policies import Policy, WithEnds
 from rota.runlog import INNER, PLAN, RUN, Run, write_json
-from rota.seeds import integer
-from rota.streams import JointStream, Stream, TaskStream, batches_per_pass, rows_per_step
-from rota.tasks import Task, adjust_tasks, check_tasks, limit_rows
+from rota.streams import JointStream, MixedStream, PoolStream, Stream, TaskStream, batches_per_pass, rows_per_step
+from rota.tasks import Task, check_tasks
 from rota.training import fit, refuse_old
 
-STREAMS: dict[str, type[Stream]] = {"task": TaskStream, "joint": JointStream}
+STREAMS: dict[str, type[Stream]] = {
+    "task": TaskStream,
+    "joint": JointStream,
+    "mixed": MixedStream,
+    "pool": PoolStream,
+}
 PRETRAINED_RATE = 5e-5
 
 
@@ -42,41 +46,28 @@ def run_plan(plan: Plan, folder: Path, *, resume: bool | str = False, progress: 
     first = int(os.environ.get("RANK", 0)) == 0  # of the processes that torchrun started
     if first and not resume:
         refuse_old(folder)  # before anybody waits for the data
+    if plan.start is not None:
+        plan = started_plan_of(plan)
     tasks = tasks_of(plan)
     check_tasks(tasks)  # before a policy meets their sizes
     inner = _InnerRuns(plan, folder, progress, first)
     policy = _policy(method, plan, [task for task in tasks if task.trained], inner)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(integer(plan.seed, "initialisation"))
-        encoder = encoder_for(tasks, plan.model, plan.dropout, plan.pooling, plan.head_hidden)
-        model = MultiTaskModel(encoder, tasks)
-    if plan.lr is None and isinstance(encoder, Pretrained):
+    model = make_model(plan, tasks)
+    if plan.lr is None and isinstance(model.encoder, Pretrained):
         plan = plan.model_copy(update={"lr": PRETRAINED_RATE})
     return fit(
         model,
-        tasks,
+        tasks_for(model, plan, tasks),
         policy,
         folder,
         plan,
-        stream=STREAMS[method.stream],
+        stream=functools.partial(STREAMS[method.stream], **method.picking(plan.options)),
         signal=getattr(signals, method.signal) if method.signal else None,
         survey=method.survey(plan.options),
         resume=resume if (folder / RUN).is_file() else False,  # it may have died in an inner run
         progress=progress,
         before=inner.runs,
     )
-
-
-def reading_of(plan: Plan) -> Reading:
-    """Where the texts of a plan are found and how they are cut."""
-    return Reading(Path(plan.data) if plan.data else None, tokenizer_name(plan.model), plan.longest)
-
-
-def tasks_of(plan: Plan) -> list[Task]:
-    """The tasks of a plan, with the rows and the changes that it asks for."""
-    tasks = limit_rows(load_tasks(plan.tasks, reading_of(plan)), plan.rows)
-    changes = {name: change.model_dump(exclude_unset=True) for name, change in plan.per_task.items()}
-    return adjust_tasks(tasks, changes)
 
 
 class _InnerRuns:

@@ -7,7 +7,8 @@ from rota.methods._counterfactual import COUNTERFACTUAL
 from rota.methods._exp3s import EXP3S, EXP3S_VISITS
 from rota.methods._method import Method
 from rota.methods._mixtures import MIXTURES
+from rota.methods._picked import PICKED
 
 METHODS: dict[str, Method] = {
-    method.name: method for method in (*MIXTURES, EXP3S, EXP3S_VISITS, COUNTERFACTUAL, *ACTIVE)
+    method.name: method for method in (*MIXTURES, EXP3S, EXP3S_VISITS, COUNTERFACTUAL, *ACTIVE, *PICKED)
 }

@@ -14,7 +14,7 @@ import torch
 from rota.data import Reading, Unlabelled
 from rota.errors import RotaError, unknown_name
 from rota.methods._plan import Plan, make_plan
-from rota.methods._run import reading_of, tasks_of
+from rota.methods._tasks import reading_of, tasks_of
 from rota.models import Head, MultiTaskModel, Pretrained, build_model, save_model
 from rota.runlog import Run
 from rota.tasks import Task

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from rota.errors import RotaError
 from rota.models._bilstm import PairBiLSTM
@@ -12,6 +13,7 @@ from rota.models._lenet import LeNet
 from rota.models._pretrained import Pooling, pretrained, vocabulary_of
 from rota.models._text import TinyText
 from rota.models._vectors import Embeddings, FrozenLayers
+from rota.models.camtl import CAMTL, Parts
 from rota.tasks import Inputs, Pictures, Task, Texts, Tokens
 
 SMALL_DROPOUT, RECURRENT_DROPOUT = 0.1, 0.5
@@ -24,6 +26,8 @@ def encoder_for(
     dropout: float | None = None,
     pooling: Pooling | None = None,
     hidden: int | None = None,
+    frozen: int | Literal["half"] | None = None,
+    parts: Parts | None = None,
 ) -> Encoder:
     """An encoder for the inputs of these tasks.
 
@@ -31,9 +35,11 @@ def encoder_for(
         tasks: What it is for; their inputs must be equal.
         model: "auto": for texts the encoder whose tokenizer cut them, else a small network that fits. "lenet": the
             network of 003, for pictures of 28 x 28. "bilstm" and "bilstm-embeddings": that of 004, on the layers of
-            a frozen encoder or on embeddings of its own. Any other name: a pretrained encoder.
+            a frozen encoder or on embeddings of its own. "camtl": that of 002, around a pretrained encoder. Any other
+            name: a pretrained encoder.
         dropout: None: as each encoder has it.
-        pooling, hidden: See `Pretrained`.
+        pooling, hidden, frozen: See `Pretrained`; None: nothing is frozen, half of CA-MTL's layers are.
+        parts: Of CA-MTL.
     """
     inputs = _shared_inputs(tasks)
     small, recurrent = (usual if dropout is None else dropout for usual in (SMALL_DROPOUT, RECURRENT_DROPOUT))
@@ -48,8 +54,12 @@ def encoder_for(
             return PairBiLSTM(FrozenLayers(pretrained(name).transformer), dropout=recurrent)
         case Texts(name), "bilstm-embeddings":
             return PairBiLSTM(Embeddings(vocabulary_of(name), EMBEDDING_WIDTH), dropout=recurrent)
+        case Texts(name), "camtl":
+            own = pretrained(name, pooling, hidden, dropout)
+            names = [task.name for task in tasks]
+            return CAMTL(own.transformer, names, own.pooling, hidden, parts, "half" if frozen is None else frozen)
         case Texts(name), other if other != "lenet":
-            return pretrained(name, pooling, hidden, dropout)
+            return pretrained(name, pooling, hidden, dropout, frozen or 0)
         case _:
             raise RotaError(
                 f"Expected a model for {inputs}. Found '{model}'. Use auto"
@@ -60,11 +70,11 @@ def encoder_for(
 def tokenizer_name(model: str) -> str:
     """Whose tokenizer cuts the texts for a model.
 
-    >>> [tokenizer_name(model) for model in ("auto", "bilstm", "bilstm:roberta-base", "roberta-base")]
+    >>> [tokenizer_name(model) for model in ("auto", "bilstm", "camtl:roberta-base", "roberta-base")]
     ['minilm', 'minilm', 'roberta-base', 'roberta-base']
     """
     kind, _, name = model.partition(":")
-    if kind in ("bilstm", "bilstm-embeddings"):
+    if kind in ("bilstm", "bilstm-embeddings", "camtl"):
         return name or "minilm"
     return "minilm" if model in ("auto", "lenet") else model
 

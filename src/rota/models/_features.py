@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -42,6 +42,18 @@ class HeadStyle:
     deviation: float | None = None
 
 
+class Whose(NamedTuple):
+    """Whose rows an encoder reads, for one that treats tasks differently.
+
+    Args:
+        tasks: The tasks that may have rows.
+        rows: Which of them each row belongs to, [N]; None: all rows belong to the one task.
+    """
+
+    tasks: tuple[str, ...]
+    rows: Tensor | None = None
+
+
 class Encoder(nn.Module):
     """The part that all tasks share: turns named inputs into `Features` of `width` numbers."""
 
@@ -56,6 +68,10 @@ class Encoder(nn.Module):
         """Plain JSON from which `build_encoder` makes it again, without its weights."""
         raise TypeError(f"{type(self).__name__} is an encoder that cannot be described")
 
+    def frozen_parts(self) -> Sequence[nn.Module]:
+        """What is not trained, and whose dropout never acts."""
+        return ()
+
     def last_layers(self, count: int) -> Sequence[nn.Module]:
         """Its last `count` layers, which see rows one by one."""
         raise RotaError(
@@ -63,7 +79,7 @@ class Encoder(nn.Module):
             f"{type(self).__name__}. Use the scope all or head."
         )
 
-    def copied(self, inputs: dict[str, Tensor], copies: int, layers: int) -> Features:
+    def copied(self, inputs: dict[str, Tensor], copies: int, layers: int, *whose: Whose) -> Features:
         """Features of `copies` copies of the rows, one copy after the other; what comes before the last `layers` layers
         is computed once.
 
@@ -80,7 +96,7 @@ class Encoder(nn.Module):
 
         hooks = [layer.register_forward_pre_hook(widened, with_kwargs=True) for layer in self.last_layers(layers)]
         try:
-            found = self(inputs)
+            found = self(inputs, *whose)
         finally:
             for hook in hooks:
                 hook.remove()
@@ -89,3 +105,14 @@ class Encoder(nn.Module):
 
     def forward(self, inputs: dict[str, Tensor]) -> Features:
         raise TypeError(f"{type(self).__name__} is an encoder without a forward pass")
+
+
+@runtime_checkable
+class Conditional(Protocol):
+    """An encoder that treats tasks differently: it is called with the inputs and `Whose` they are."""
+
+    def add_task(self, task: str, init: str) -> None:
+        """Make room for a new task, which begins as `init` says."""
+
+    def only_for(self, task: str) -> list[nn.Parameter]:
+        """The parameters that a task has for itself."""

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from rota.errors import RotaError, unknown_name
-from rota.models._features import Encoder, Features, HeadStyle
+from rota.models._features import Conditional, Encoder, Features, HeadStyle, Whose
 from rota.models._heads import Head
 from rota.tasks import Kind, Task, repeated
 
@@ -31,8 +31,7 @@ class MultiTaskModel(nn.Module):
         super().__init__()
         kinds = tasks if isinstance(tasks, Mapping) else {task.name: task.kind for task in tasks}
         for name in kinds:
-            if not name or "." in name or hasattr(nn.ModuleDict, name):
-                raise RotaError(f"A head expects a name without dots that torch does not use. Found '{name}'.")
+            check_name(name)
         self.encoder = encoder
         self.style = style or encoder.style
         self.heads = nn.ModuleDict({name: Head(kind, encoder.width, self.style) for name, kind in kinds.items()})
@@ -43,20 +42,47 @@ class MultiTaskModel(nn.Module):
         return {"encoder": self.encoder.describe(), "style": asdict(self.style), "kinds": kinds}
 
     def forward(self, task: str, inputs: dict[str, Tensor]) -> Tensor:
-        return self._answer(task, inputs, self.encoder)
+        return self._answer(task, inputs, lambda own: self.encoder(own, *self._whose((task,))))
+
+    def _whose(self, tasks: Sequence[str], rows: Tensor | None = None) -> tuple[Whose, ...]:
+        """What an encoder wants to know beside the inputs."""
+        return (Whose(tuple(tasks), rows),) if isinstance(self.encoder, Conditional) else ()
+
+    def add_task(self, name: str, kind: Kind, init: str = "average") -> None:
+        """A new head, and where the encoder treats tasks differently a new vector in it.
+
+        Args:
+            name: Of the task.
+            kind: What sort of answer it wants.
+            init: What the vector begins as: that of a task, by its name, the `average` of all, `random`, `xavier`.
+        """
+        check_name(name)
+        if name in self.heads:
+            raise RotaError(f"Expected a task that the model does not know yet. Found '{name}'.")
+        if isinstance(self.encoder, Conditional):
+            self.encoder.add_task(name, init)
+        head = Head(kind, self.encoder.width, self.style)
+        self.heads[name] = head.to(next(self.parameters())).train(self.training)
 
     def copied(self, task: str, inputs: dict[str, Tensor], copies: int, layers: int) -> Tensor:
         """What it says of `copies` copies of the rows, one copy after the other. What comes before the head and the
         last `layers` layers of the encoder is computed once, since no dropout is there."""
 
         def encode(own: dict[str, Tensor]) -> Features:
-            return self.encoder.copied(own, copies, layers) if layers else self.encoder(own).repeated(copies)
+            whose = self._whose((task,))
+            if layers:
+                return self.encoder.copied(own, copies, layers, *whose)
+            return self.encoder(own, *whose).repeated(copies)
 
         return self._answer(task, inputs, encode, copies)
 
     def late_parts(self, layers: int) -> list[nn.Module]:
         """The heads and the last `layers` layers of the encoder."""
         return [*(self.encoder.last_layers(layers) if layers else []), self.heads]
+
+    def frozen_parts(self) -> Sequence[nn.Module]:
+        """What is not trained, and whose dropout never acts."""
+        return self.encoder.frozen_parts()
 
     def _answer(
         self, task: str, inputs: dict[str, Tensor], encode: Callable[[dict[str, Tensor]], Features], copies: int = 1
@@ -74,10 +100,23 @@ class MultiTaskModel(nn.Module):
         return head(encode(flat)).view(-1, choices)
 
     def only_for(self, task: str) -> list[nn.Parameter]:
-        """The parameters that a task has for itself: its head's."""
-        return list(self.heads[task].parameters())
+        """The parameters that a task has for itself: its head's, and its own ones in the encoder."""
+        inside = self.encoder.only_for(task) if isinstance(self.encoder, Conditional) else []
+        return [*self.heads[task].parameters(), *inside]
 
-    def several(self, tasks: Sequence[str], inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """What the heads of several tasks say of the same rows; the encoder reads these once."""
-        features = self.encoder(inputs)
+    def several(self, tasks: Sequence[str], inputs: dict[str, Tensor], owners: Tensor) -> dict[str, Tensor]:
+        """What the heads of several tasks say of the same rows; the encoder reads these once.
+
+        Args:
+            tasks: Which heads.
+            inputs: Rows of any of these tasks.
+            owners: Which of the tasks each row belongs to; a number that is none: any will do.
+        """
+        features = self.encoder(inputs, *self._whose(tasks, owners.long().clamp(0, len(tasks) - 1)))
         return {task: self.heads[task](features, inputs.get("spans")) for task in tasks}
+
+
+def check_name(name: str) -> None:
+    """Refuse the name of a task that torch cannot hold."""
+    if not name or "." in name or hasattr(nn.ModuleDict, name) or hasattr(nn.ParameterDict, name):
+        raise RotaError(f"A head expects a name without dots that torch does not use. Found '{name}'.")

@@ -18,6 +18,7 @@ from rota.models._multitask import MultiTaskModel
 from rota.models._pretrained import rebuilt
 from rota.models._text import TinyText
 from rota.models._vectors import Embeddings, FrozenLayers
+from rota.models.camtl import CAMTL, make_parts
 from rota.tasks import kind_from
 
 DESCRIPTION, WEIGHTS = "model.json", "model.safetensors"
@@ -57,6 +58,11 @@ def _build_encoder(description: dict[str, Any]) -> Encoder:
     match content.pop("type"):
         case "Pretrained":
             return rebuilt(**content)
+        case "CAMTL":
+            tasks, parts = content.pop("tasks"), make_parts(content.pop("parts"))
+            frozen = content.pop("frozen")
+            plain = rebuilt(**content)
+            return CAMTL(plain.transformer, tasks, plain.pooling, plain.hidden, parts, frozen)
         case "PairBiLSTM":
             vectors = dict(content.pop("vectors"))
             name = vectors.pop("type")

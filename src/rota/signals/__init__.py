@@ -1,6 +1,7 @@
 """Numbers from a model: what a policy hears."""
 
 from rota.signals._batchbald import BatchBALD, batchbald, joint_mutual_information, released_batchbald
+from rota.signals._covariance import covariance_similarity, mean_similarity
 from rota.signals._dropout import Scope, ensemble_outputs, layers_of, mc_dropout, refuse_without_dropout
 from rota.signals._gains import Signal, View, improving_loss, prediction_gain, visit_gain
 from rota.signals._scores import SCORES, Score
@@ -15,6 +16,7 @@ __all__ = [
     "View",
     "bald",
     "batchbald",
+    "covariance_similarity",
     "ensemble_outputs",
     "entropy",
     "expected_entropy",
@@ -22,6 +24,7 @@ __all__ = [
     "joint_mutual_information",
     "layers_of",
     "mc_dropout",
+    "mean_similarity",
     "prediction_gain",
     "refuse_without_dropout",
     "released_batchbald",

@@ -57,7 +57,8 @@ def _stochastic(model: nn.Module, scope: Scope) -> list[nn.Module]:
                 f"that is (`late_parts`). Found {type(model).__name__}. Use the scope all."
             )
         parts = cast(Any, model).late_parts(layers)
-    found = [module for part in parts for module in part.modules() if _drops(module)]
+    still = {module for part in getattr(model, "frozen_parts", tuple)() for module in part.modules()}
+    found = [module for part in parts for module in part.modules() if _drops(module) and module not in still]
     if not found:
         where = "" if scope == "all" else f" in its {scope}" if scope == "head" else f" in its last {scope} layers"
         raise RotaError(

@@ -44,11 +44,12 @@ class Queue:
         """Batch `number`, counted from the very first."""
         turn, position = divmod(number, self.batches)
         if self._pass[0] != turn:
-            self._pass = turn, self._order(turn)
+            self._pass = turn, self.order(turn)
         start = position * self._batch_size
         return self._pass[1][start : start + self._batch_size]
 
-    def _order(self, turn: int) -> Ids:
+    def order(self, turn: int = 0) -> Ids:
+        """The rows in the order of a pass."""
         order = generator(self._seed, "order", self._task, turn).permutation(self._rows)
         if self._lengths is None:
             return order

@@ -44,11 +44,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Turn:
-    """What is trained on in one step; `choice` is None where nobody was chosen."""
+    """What is trained on in one step; `choice` is None where nobody was chosen. `pool` says of each task how many
+    candidates there were and how many were picked, where there was a pool."""
 
     step: int
     parts: tuple[Part, ...]
     choice: Choice | None = None
+    pool: Mapping[str, Any] | None = None
 
 
 def rows_per_step(tasks: Sequence[Task], batch_size: int, passes: int = 1) -> dict[str, int]:
@@ -116,6 +118,10 @@ class Stream(ABC):
     def next(self, step: int) -> Turn:
         """What to train on at `step`."""
 
+    def describe(self) -> dict[str, Any]:
+        """Its own options, as plain JSON."""
+        return {}
+
     def _part(self, task: str, weight: float = 1.0) -> Part:
         ids, counted, fetch = self._loaders[task].next()
         return Part(task, ids, counted, fetch, weight * self._loss_weights[task])
@@ -158,3 +164,7 @@ class JointStream(Stream):
     def next(self, step: int) -> Turn:
         weights = self.policy.shares(step).items()
         return Turn(step, tuple(self._part(task, weight) for task, weight in weights if weight > 0))
+
+
+Streams = Callable[..., Stream]
+"""What makes a stream: a class of streams, or a function that has its options already."""

@@ -16,7 +16,7 @@ from rota.policies import Policy
 from rota.runlog import LOG, SUMMARY, LogWriter, Run, write_json
 from rota.settings import Settings
 from rota.signals import Signal
-from rota.streams import Stream, TaskStream, rows_per_step
+from rota.streams import PoolStream, Streams, TaskStream, rows_per_step
 from rota.tasks import Task, check_tasks
 from rota.training._checkpoint import Checkpoints
 from rota.training._conclusion import conclusion
@@ -25,6 +25,7 @@ from rota.training._folder import DISK_FULL, check_same, describe, disk_full, ma
 from rota.training._judge import Judge
 from rota.training._optimizer import load_optimizer_tensors, optimizer_tensors
 from rota.training._progress import ProgressBar
+from rota.training._questions import Questions
 from rota.training._recorder import Recorder
 from rota.training._session import Session, surroundings, threads_for
 from rota.training._settled import settled
@@ -42,7 +43,7 @@ def fit(
     folder: Path | str,
     settings: Settings | None = None,
     *,
-    stream: type[Stream] = TaskStream,
+    stream: Streams = TaskStream,
     signal: Signal | None = None,
     resume: bool | str = False,
     progress: bool = True,
@@ -60,7 +61,8 @@ def fit(
         policy: Over the names of the tasks with training rows.
         folder: A new run folder; an existing one is never overwritten.
         settings: Steps, batch size, learning rate, …; written into `run.json` as the plan of the run.
-        stream: `TaskStream` (one task per step) or `JointStream` (all tasks, weighted).
+        stream: `TaskStream` (one task per step), `JointStream` (all tasks, weighted), `MixedStream` (rows of any
+            tasks), or what makes one, such as `functools.partial(PoolStream, select=MTUncertainty())`.
         signal: What the policy hears after a step; None if it does not listen.
         resume: Continue the run in `folder`: True from its latest checkpoint, or the name of one.
         progress: Whether to show a progress bar.
@@ -99,7 +101,7 @@ class _Training:
         policy: Policy,
         folder: Path,
         settings: Settings,
-        stream: type[Stream],
+        stream: Streams,
         signal: Signal | None,
         session: Session,
         survey: Survey | None,
@@ -115,6 +117,8 @@ class _Training:
         )
         engine = EagerEngine if settings.engine == "eager" else GraphEngine
         self.engine = engine(model, tasks, settings, session.accelerator)
+        if isinstance(self.stream, PoolStream):
+            self.stream.ask = Questions(self.engine, trained, session, settings.seed)
         self.surveyor = (
             Surveyor(survey, self.engine.model, trained, settings.seed, settings.eval_batch_size) if survey else None
         )
@@ -134,6 +138,8 @@ class _Training:
                 break
             turn = self.stream.next(step)
             self.recorder.step(turn, self.engine.update(turn, self.signal))
+            if turn.pool is not None:
+                self.recorder.note({"kind": "pool", "step": step, "tasks": turn.pool})
             done = step + 1
             bar.step(done, self.engine.captures)
             bar.uncaptured(self.engine.fallback)
@@ -179,9 +185,9 @@ class _Training:
         return self._restore(*found) if found else 0
 
     def _describe(self) -> dict[str, Any]:
-        survey, stream = self.surveyor.survey if self.surveyor else None, type(self.stream)
+        survey = self.surveyor.survey if self.surveyor else None
         return describe(
-            self.settings, self.tasks, self.policy, stream, self.signal, survey, self.engine.model, self.session
+            self.settings, self.tasks, self.policy, self.stream, self.signal, survey, self.engine.model, self.session
         )
 
     def close(self) -> None:

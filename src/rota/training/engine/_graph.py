@@ -31,7 +31,7 @@ from rota.training.engine._supply import Supply, room_on
 class Several(Protocol):
     """A model that can be asked for several tasks at once, such as `MultiTaskModel`."""
 
-    def several(self, tasks: Sequence[str], inputs: dict[str, Tensor]) -> dict[str, Tensor]: ...
+    def several(self, tasks: Sequence[str], inputs: dict[str, Tensor], owners: Tensor) -> dict[str, Tensor]: ...
     def only_for(self, task: str) -> list[nn.Parameter]: ...
 
 
@@ -201,11 +201,11 @@ class GraphEngine(EagerEngine):
         self._low.bring_gradients()
         return means.detach()
 
-    def _answer(self, shape: Shape, inputs: dict[str, Tensor]) -> Mapping[str, Tensor]:
+    def _answer(self, shape: Shape, inputs: dict[str, Tensor], owners: Tensor) -> Mapping[str, Tensor]:
         with self._low.autocast():
             if shape.mixed:
                 assert isinstance(self.model, Several)
-                return self.model.several(shape.tasks, inputs)
+                return self.model.several(shape.tasks, inputs, owners)
             return {shape.tasks[0]: self.model(shape.tasks[0], inputs)}
 
     def _step_present(self, rows: Pass) -> None:

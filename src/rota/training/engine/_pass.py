@@ -81,11 +81,11 @@ class Pass:
             batches.append(Batch(batch.inputs, batch.labels.masked_fill(~_like(own, batch.labels), 0)))
         return inputs, batches
 
-    def means(self, answer: Callable[[dict[str, Tensor]], Mapping[str, Tensor]]) -> Tensor:
+    def means(self, answer: Callable[[dict[str, Tensor], Tensor], Mapping[str, Tensor]]) -> Tensor:
         """The mean loss of each task, 0 for those without rows."""
         owners, counts = self._control.split(self._sizes)[1], self.counts.clamp(min=1)
         inputs, batches = self.batches()
-        outputs, sums = answer(inputs), []
+        outputs, sums = answer(inputs, owners), []
         for k, task in enumerate(self.shape.tasks):
             losses = self._kinds[task].losses(at_least_float(outputs[task]), batches[k].labels)
             sums.append(torch.where(owners == k, losses, 0.0).sum())

@@ -1,0 +1,91 @@
+"""`rota adapt`: a new task for a trained model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rota.cli._fields import with_plan_flags
+from rota.errors import RotaError
+from rota.methods import make_plan
+
+
+@with_plan_flags
+def adapt(
+    run: Annotated[Path, typer.Argument(help="the run whose model learns the task")],
+    task: Annotated[str, typer.Option(help="the new task")],
+    fractions: Annotated[str, typer.Option(metavar="X,Y,…", help="shares of its training rows")] = "0.001,0.01,0.1,1",
+    init: Annotated[
+        str | None,
+        typer.Option(help="what its vector begins as: a task of the run, average, random, xavier; default the best"),
+    ] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="passes over the rows")] = 5,
+    least: Annotated[int, typer.Option(min=1, help="updates at least")] = 100,
+    heads: Annotated[int, typer.Option(min=1, help="untrained heads with which each beginning is scored")] = 3,
+    fresh: Annotated[bool, typer.Option(help="train the run's own encoder from the beginning, too")] = True,
+    out: Annotated[Path | None, typer.Option(help="folder for the trainings [dim](runs/adapt-TASK-SEED)[/dim]")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
+    *,
+    fields: dict[str, Any],
+) -> None:
+    """Teach the model of a run a new task, with all of its rows and with few.
+
+    rota adapt runs/glue --task scitail --fractions 0.01,1 --steps 2000
+
+    A run of `--model camtl` gets a vector for the task: each beginning is scored before anything is trained, and the
+    best one is taken. Everything is trained. Interrupted, the same command goes on.
+    """
+    shares = _shares(fractions)
+    for name in ("tasks", "model", "start", "embedding", "rows", "freeze"):
+        if name in fields:
+            raise RotaError(f"`rota adapt` decides itself about --{name}. Found it given. Leave it out.")
+    plan = make_plan({"steps": 3000, "method": "uniform", **fields, "tasks": [task]}, source="the flags")
+    from rota.methods import Adapting  # late: it loads torch
+
+    folder = out or Path("runs") / f"adapt-{task}-{plan.seed}"
+    console = Console(stderr=as_json)
+
+    def say(line: str) -> None:
+        console.print(line, highlight=False, markup=False, style="dim")
+
+    found = Adapting(run, plan, shares, epochs, least, heads, fresh)(folder, init, say)
+    if as_json:
+        typer.echo(json.dumps(vars(found)))
+        return
+    if found.zero_shot:
+        table = Table(
+            "vector begins as", "dev score, untrained heads", title="Nothing trained yet", title_justify="left"
+        )
+        for name, scores in found.zero_shot.items():
+            mark = "  ←" if name == found.embedding else ""
+            table.add_row(name, f"{100 * sum(scores) / len(scores):.1f} ({_spread(scores)}){mark}")
+        console.print(table)
+    table = Table(
+        "rows", "share", "updates", "from the run", *(["from its encoder"] if fresh else []), title="Dev score"
+    )
+    for share, own in found.scores.items():
+        shown = [f"{100 * own[name]:.1f}" for name in ("adapted", "fresh") if name in own]
+        table.add_row(f"{own['rows']:,}", f"{100 * float(share):g} %", f"{own['steps']:,}", *shown)
+    console.print(table)
+    console.print(
+        f"The trainings are in {folder}. See them with: rota report {folder}/*-*", markup=False, soft_wrap=True
+    )
+
+
+def _shares(text: str) -> list[float]:
+    try:
+        found = [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        found = []
+    if not found or not all(0 < share <= 1 for share in found):
+        raise RotaError(f"--fractions expects numbers above 0 and up to 1, such as 0.01,1. Found '{text}'.")
+    return found
+
+
+def _spread(scores: list[float]) -> str:
+    return f"{100 * min(scores):.1f} – {100 * max(scores):.1f}"

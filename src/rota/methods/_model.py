@@ -1,0 +1,69 @@
+"""The model of a plan: a new one, or that of a finished run."""
+
+from __future__ import annotations
+
+import torch
+
+from rota.errors import RotaError
+from rota.methods._plan import Plan
+from rota.methods._trained import Trained
+from rota.models import Head, MultiTaskModel, Pretrained, encoder_for, make_parts, with_frozen_rows
+from rota.seeds import integer
+from rota.streams import Queue
+from rota.tasks import Task
+
+KEPT = 2 * 2**30
+"""Bytes of what frozen layers say that are kept on a CPU by default. A GPU says it again sooner than it is copied."""
+
+
+def make_model(plan: Plan, tasks: list[Task]) -> MultiTaskModel:
+    """The model that the plan asks for, with a head for each task."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(integer(plan.seed, "initialisation"))
+        if plan.start is not None:
+            return _started(plan, tasks)
+        parts = make_parts({"longest": plan.longest, **plan.parts})
+        encoder = encoder_for(tasks, plan.model, plan.dropout, plan.pooling, plan.head_hidden, plan.freeze, parts)
+        return MultiTaskModel(encoder, tasks)
+
+
+def started_plan_of(plan: Plan) -> Plan:
+    """A plan that starts from a run has its encoder, and so its tokens."""
+    assert plan.start is not None
+    theirs = Trained(plan.start).plan
+    if plan.model not in ("auto", theirs.model):
+        raise RotaError(
+            f"--start {plan.start} expects the model of that run, {theirs.model}. Found {plan.model}. Leave --model "
+            f"out."
+        )
+    return plan.model_copy(update={"model": theirs.model})
+
+
+def _started(plan: Plan, tasks: list[Task]) -> MultiTaskModel:
+    """The best model of a run, with heads and vectors for the tasks that it does not know."""
+    assert plan.start is not None
+    model = Trained(plan.start).model.cpu()
+    for task in tasks:
+        if task.name not in model.heads:
+            model.add_task(task.name, task.kind, plan.embedding)
+        head = model.heads[task.name]
+        assert isinstance(head, Head)
+        if head.kind != task.kind:
+            raise RotaError(
+                f"Task '{task.name}' expects the answers that it had in {plan.start}, {head.kind!r}. Found "
+                f"{task.kind!r}."
+            )
+    if plan.freeze is not None and isinstance(model.encoder, Pretrained):
+        model.encoder.freeze(plan.freeze)
+    return model.train()
+
+
+def tasks_for(model: MultiTaskModel, plan: Plan, tasks: list[Task]) -> list[Task]:
+    """The same tasks, whose rows keep what frozen layers say of them, where that is wanted and possible."""
+    encoder, room = model.encoder, plan.frozen_cache
+    if room is None:
+        room = 0 if plan.device == "auto" and torch.accelerator.is_available() else KEPT
+    if not room or plan.num_workers or not isinstance(encoder, Pretrained) or not encoder.separable:
+        return tasks  # processes that fetch batches have no model
+    orders = {task.name: Queue(task.name, task.size(), 1, plan.seed).order() for task in tasks if task.trained}
+    return with_frozen_rows(tasks, encoder, room, orders)

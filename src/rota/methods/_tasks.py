@@ -1,0 +1,22 @@
+"""The tasks of a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rota.data import Reading, load_tasks
+from rota.methods._plan import Plan
+from rota.models import tokenizer_name
+from rota.tasks import Task, adjust_tasks, limit_rows
+
+
+def reading_of(plan: Plan) -> Reading:
+    """Where the texts of a plan are found and how they are cut."""
+    return Reading(Path(plan.data) if plan.data else None, tokenizer_name(plan.model), plan.longest)
+
+
+def tasks_of(plan: Plan) -> list[Task]:
+    """The tasks of a plan, with the rows and the changes that it asks for."""
+    tasks = limit_rows(load_tasks(plan.tasks, reading_of(plan)), plan.rows)
+    changes = {name: change.model_dump(exclude_unset=True) for name, change in plan.per_task.items()}
+    return adjust_tasks(tasks, changes)

@@ -1,0 +1,19 @@
+"""The task-conditioned transformer of CA-MTL, one file per part."""
+
+from rota.models.camtl._count import Amount, Counted, count_parameters, default_counts, released_counts
+from rota.models.camtl._embeddings import BEGINNINGS
+from rota.models.camtl._encoder import CAMTL, camtl
+from rota.models.camtl._parts import Parts, make_parts
+
+__all__ = [
+    "BEGINNINGS",
+    "CAMTL",
+    "Amount",
+    "Counted",
+    "Parts",
+    "camtl",
+    "count_parameters",
+    "default_counts",
+    "make_parts",
+    "released_counts",
+]

@@ -1,0 +1,226 @@
+"""Rows of several tasks in one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from rota.errors import RotaError
+from rota.policies import Policy
+from rota.seeds import generator
+from rota.streams._loader import Shard
+from rota.streams._queue import Queue
+from rota.streams._select import Selector
+from rota.streams._streams import Part, Stream, Turn, rows_per_step
+from rota.tasks import Facts, Ids, Task
+
+Reduction = Literal["task", "row"]
+
+
+class MixedStream(Stream):
+    """Batches whose rows belong to any tasks: the policy's mixture is the probability of each row's task.
+
+    Policies that count their own draws (`Union`, `Hold`) are refused: here rows are drawn, not turns.
+
+    Args:
+        reduction: How the loss of a batch is made of its rows': the mean over the tasks in it of their means ("task"),
+            or the mean over all rows ("row").
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        policy: Policy,
+        batch_size: int | Mapping[str, int],
+        seed: int = 0,
+        shard: Shard = Shard(),  # noqa: B008 - immutable
+        workers: int = 0,
+        group_lengths: bool = False,
+        reduction: Reduction = "task",
+    ) -> None:
+        if policy.counts_draws:
+            raise RotaError(
+                f"{type(self).__name__} expects a policy that does not count its own draws. Found "
+                f"{type(policy).__name__}. Use it with TaskStream, or give a mixture (Fixed, Tempered, Exp3S)."
+            )
+        sizes = rows_per_step(tasks, batch_size) if isinstance(batch_size, int) else batch_size
+        if len(set(sizes.values())) > 1:
+            found = ", ".join(f"{task} {rows}" for task, rows in sizes.items())
+            raise RotaError(
+                f"Batches of several tasks expect one batch size. Found {found}. Leave --per-task batch_size out."
+            )
+        self.size, self.reduction = next(iter(sizes.values())), reduction
+        self._seed, self._shard = seed, shard
+        self._rows = {task.name: task.splits["train"] for task in tasks}
+        super().__init__(tasks, policy, dict.fromkeys(sizes, 1), seed, shard)  # queues hand out single rows
+
+    def next(self, step: int) -> Turn:
+        shares = self.policy.shares(step)
+        counts = self._rng.multinomial(self.size, list(shares.values()))
+        return self._turn(step, {task: self._take(task, n) for task, n in zip(shares, counts, strict=True)})
+
+    def _take(self, task: str, count: int) -> Ids:
+        queue: Queue = self._queues[task]
+        return np.concatenate([queue.next() for _ in range(count)]) if count else np.empty(0, dtype=np.int64)
+
+    def _turn(self, step: int, chosen: Mapping[str, Ids], pool: Mapping[str, Any] | None = None) -> Turn:
+        """A turn with these rows."""
+        present = {task: ids for task, ids in chosen.items() if len(ids)}
+        rows = sum(map(len, present.values()))
+        weights = {
+            task: 1 / len(present) if self.reduction == "task" else len(ids) / rows for task, ids in present.items()
+        }
+        return Turn(step, tuple(self._of(task, ids, weights[task]) for task, ids in present.items()), None, pool)
+
+    def _of(self, task: str, ids: Ids, weight: float) -> Part:
+        own, counted = self._shard.of(ids)
+        return Part(task, ids, counted, lambda: self._rows[task].batch(own), weight * self._loss_weights[task])
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "reduction": self.reduction}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be known of candidates.
+
+    Args:
+        step: When.
+        candidates: Numbers of rows of each task.
+        most: How many a task may have.
+        select: Who wants to know.
+        half: Whether an answer in bf16 will do.
+        layer: Where given, what the heads say of this layer will do.
+    """
+
+    step: int
+    candidates: Mapping[str, Ids]
+    most: Mapping[str, int]
+    select: Selector
+    half: bool = False
+    layer: int | None = None
+
+
+Asking = Callable[[Question], dict[str, Facts]]
+"""Asks the model: what the selector wants to know of the candidates of each task, in their order."""
+
+
+class PoolStream(MixedStream):
+    """Batches of those rows that a selector picks out of a pool of candidates.
+
+    The policy's mixture says how the pool is made up: with a uniform one, each task has `candidates` rows in it.
+    Candidates that are not picked come again in the task's next pass.
+
+    Args:
+        select: Picks.
+        candidates: Rows of a task in the pool, for a uniform mixture; by default as many as a batch has.
+        every: Steps between pools: a pool gives the rows for so many batches.
+        returned: Whether candidates that are not picked come again in the same pass, behind all others.
+        half: Whether the model is asked in bf16.
+        layer: Where given, heads are asked about what this layer says, and later ones are spared.
+        reduction: See `MixedStream`.
+
+    Before the first step, `ask` must be set to what asks the model; `fit` does it.
+    """
+
+    ask: Asking | None = None
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        policy: Policy,
+        batch_size: int | Mapping[str, int],
+        *args: Any,
+        select: Selector,
+        candidates: int | None = None,
+        every: int = 1,
+        returned: bool = False,
+        half: bool = False,
+        layer: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        select.check(tasks)
+        super().__init__(tasks, policy, batch_size, *args, **kwargs)
+        self.select, self.candidates, self.every, self.returned = select, candidates or self.size, every, returned
+        self.half, self.layer = half, layer
+        self._back: dict[str, list[int]] = {task: [] for task in self._queues}
+        self._ahead: list[dict[str, list[int]]] = []  # rows of the batches to come, from the last pool
+        least = self.candidates * len(tasks)
+        if least < self.size * every:
+            raise RotaError(
+                f"A pool expects at least as many candidates as rows are picked from it, {self.size * every}. Found "
+                f"{least}. Raise candidates, or lower every."
+            )
+
+    def next(self, step: int) -> Turn:
+        if self._ahead:
+            return self._turn(step, _as_ids(self._ahead.pop(0)))
+        if self.ask is None:
+            raise RotaError(
+                "A PoolStream expects somebody who asks the model. Found nobody: set its `ask`, or use `fit`."
+            )
+        most = self._counts(step)
+        candidates = {task: self._candidates(task, count) for task, count in most.items()}
+        found = self.ask(Question(step, candidates, most, self.select, self.half, self.layer))
+        picks = self.select.pick(found, self.size * self.every, generator(self._seed, "pool", step))
+        batches = [_by_task(picks[first :: self.every], candidates) for first in range(self.every)]
+        self._give_back(candidates, picks)
+        pool = {
+            task: {
+                "candidates": len(ids),
+                "picked": sum(name == task for name, _ in picks),
+                "uncertainty": self.select.unsure(found[task]),
+            }
+            for task, ids in candidates.items()
+        }
+        self._ahead = batches[1:]
+        return self._turn(step, _as_ids(batches[0]), pool)
+
+    def _counts(self, step: int) -> dict[str, int]:
+        """Candidates of each task: its share of the whole pool."""
+        shares = self.policy.shares(step)
+        whole = self.candidates * len(shares)
+        return {task: max(1, round(whole * share)) for task, share in shares.items() if share > 0}
+
+    def _candidates(self, task: str, count: int) -> Ids:
+        """The next rows of a task; those that were given back come at the end of a pass. No pool straddles two passes,
+        so that no row is in it twice."""
+        queue, back, taken = self._queues[task], self._back[task], list[int]()
+        while len(taken) < count:
+            ended = queue.consumed % queue.batches == 0
+            if ended and back:
+                taken.append(back.pop(0))
+            elif ended and taken:
+                break
+            else:
+                taken.append(int(queue.next()[0]))
+        return np.array(taken, dtype=np.int64)
+
+    def _give_back(self, candidates: Mapping[str, Ids], picks: Sequence[tuple[str, int]]) -> None:
+        if self.returned:
+            picked = set(picks)
+            for task, ids in candidates.items():
+                self._back[task] += [int(row) for place, row in enumerate(ids) if (task, place) not in picked]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "back": self._back, "ahead": self._ahead}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        self._back, self._ahead = dict(state["back"]), list(state["ahead"])
+
+    def describe(self) -> dict[str, Any]:
+        names = ("candidates", "every", "returned", "half", "layer")
+        about = {name: getattr(self, name) for name in names}
+        return {**super().describe(), "select": self.select.describe(), **about}
+
+
+def _by_task(picks: Sequence[tuple[str, int]], candidates: Mapping[str, Ids]) -> dict[str, list[int]]:
+    return {task: [int(ids[place]) for name, place in picks if name == task] for task, ids in candidates.items()}
+
+
+def _as_ids(rows: Mapping[str, Sequence[int]]) -> dict[str, Ids]:
+    return {task: np.array(own, dtype=np.int64) for task, own in rows.items()}

@@ -1,0 +1,135 @@
+"""Which of several candidates are trained on?"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rota.errors import RotaError, unknown_name
+from rota.signals import SCORES, Scope, batchbald
+from rota.tasks import Facts, Kind, Regression, Task
+
+Pick = tuple[str, int]
+"""A task, and the place of a row among its candidates."""
+
+Numbers = NDArray[np.float64]
+
+
+class Selector(ABC):
+    """Picks rows out of a pool of candidates of all tasks, from what the model says of them."""
+
+    name: ClassVar[str]
+    scope: Scope = "head"
+    """Where dropout is on in passes."""
+
+    def passes(self, kind: Kind) -> int | None:
+        """How many answers with dropout it wants to hear about rows of this kind; None: one answer without."""
+        return None
+
+    @abstractmethod
+    def measure(self, kind: Kind, outputs: Tensor, labels: Tensor) -> Facts:
+        """What it wants to know of rows; outputs are [N, …], or [K, N, …] where there are passes."""
+
+    @abstractmethod
+    def pick(self, found: Mapping[str, Facts], size: int, rng: np.random.Generator) -> list[Pick]:
+        """At most `size` candidates, none of them twice, the most wanted first.
+
+        Args:
+            found: What it asked for, about the candidates of each task.
+            size: How many are wanted.
+            rng: For what is decided by chance.
+        """
+
+    def unsure(self, facts: Facts) -> float | None:
+        """How unsure the model is about candidates of a task, for the log; None: nothing is known."""
+        own = facts.get("uncertainty")
+        return None if own is None or bool(own.isnan().any()) else float(own.double().mean())
+
+    def check(self, tasks: Sequence[Task]) -> None:  # noqa: B027 - optional on purpose
+        """Refuse tasks that it has no rule for, with a sentence."""
+
+    def describe(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+
+class Top(Selector):
+    """The candidates with the highest score.
+
+    Args:
+        score: By the name in `rota.signals.SCORES`, of those about single rows.
+        passes: Answers with dropout.
+        scope: Where dropout is on.
+    """
+
+    name = "top"
+
+    def __init__(self, score: str = "entropy", passes: int = 8, scope: Scope = "head") -> None:
+        if score not in SCORES or score in ("batchbald", "released"):
+            raise unknown_name("score of single rows", score, [name for name in SCORES if "batch" not in name])
+        self.score, self._passes, self.scope = score, passes, scope
+
+    def passes(self, kind: Kind) -> int | None:
+        return self._passes
+
+    def measure(self, kind: Kind, outputs: Tensor, labels: Tensor) -> Facts:
+        return {"score": SCORES[self.score].measure(kind, outputs, labels)["score"]}
+
+    def pick(self, found: Mapping[str, Facts], size: int, rng: np.random.Generator) -> list[Pick]:
+        places = [(task, place) for task, facts in found.items() for place in range(len(facts["score"]))]
+        scores = np.concatenate([numbers(facts["score"]) for facts in found.values()])
+        return [places[number] for number in np.argsort(-scores, kind="stable")[:size]]
+
+    def describe(self) -> dict[str, Any]:
+        return {"name": self.name, "score": self.score, "passes": self._passes, "scope": self.scope}
+
+
+class MostTogether(Selector):
+    """The candidates that together say most about the model (BatchBALD); tasks with one decision per row.
+
+    Args:
+        passes: Answers with dropout.
+        scope: Where dropout is on.
+        samples: Draws where there are too many answers to be counted.
+    """
+
+    name = "batchbald"
+
+    def __init__(self, passes: int = 10, scope: Scope = "head", samples: int = 1000) -> None:
+        self._passes, self.scope, self.samples = passes, scope, samples
+
+    def passes(self, kind: Kind) -> int | None:
+        return self._passes
+
+    def measure(self, kind: Kind, outputs: Tensor, labels: Tensor) -> Facts:
+        found = kind.decisions(outputs, labels)
+        assert found is not None
+        return {"p": found.p[:, :, 0].transpose(0, 1)}
+
+    def pick(self, found: Mapping[str, Facts], size: int, rng: np.random.Generator) -> list[Pick]:
+        places = [(task, place) for task, facts in found.items() for place in range(len(facts["p"]))]
+        classes = max(facts["p"].shape[-1] for facts in found.values())
+        padded = [torch.nn.functional.pad(f["p"].double(), (0, classes - f["p"].shape[-1])) for f in found.values()]
+        generator = torch.Generator().manual_seed(int(rng.integers(2**31)))
+        batch = batchbald(torch.cat(padded).cpu(), size, samples=self.samples, generator=generator)
+        return [places[int(number)] for number in batch.indices]
+
+    def check(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            if task.kind.sees == "tokens" or isinstance(task.kind, Regression):
+                raise RotaError(
+                    f"BatchBALD expects tasks with one decision between classes per row. Found '{task.name}', "
+                    f"{task.kind!r}. Use the selector mt-uncertainty or top."
+                )
+
+    def describe(self) -> dict[str, Any]:
+        return {"name": self.name, "passes": self._passes, "scope": self.scope, "samples": self.samples}
+
+
+def numbers(tensor: Tensor) -> Numbers:
+    return tensor.double().cpu().numpy()

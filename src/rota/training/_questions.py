@@ -1,0 +1,159 @@
+"""Ask the model about candidates, before it is decided which of them are trained on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rota.errors import RotaError
+from rota.models import evaluating
+from rota.seeds import integer
+from rota.signals import layers_of, mc_dropout
+from rota.streams import Question, Selector
+from rota.tasks import Batch, Facts, Ids, Rows, Task
+from rota.training._evaluate import usual_rows
+from rota.training._session import Session
+from rota.training.engine import EagerEngine, GraphEngine, Passes, Several, at_least_float
+
+
+class Questions:
+    """What a selector wants to know of candidates, from the model as it is now.
+
+    The model answers without dropout unless the selector wants passes with it. On a CPU, candidates of all tasks go
+    through it together, those of similar length in one batch; on a GPU, captured, those of each task. In several
+    processes each asks about its part.
+
+    Args:
+        engine: What runs the model.
+        tasks: Whose candidates.
+        session: Who else asks.
+        seed: Of passes with dropout.
+    """
+
+    def __init__(self, engine: EagerEngine, tasks: Sequence[Task], session: Session, seed: int) -> None:
+        self._engine, self._session, self._seed = engine, session, seed
+        self._tasks = {task.name: task for task in tasks}
+        shaped = [task.kind.sees in ("row", "tokens") and self._rows(task.name).lengths() is not None for task in tasks]
+        self._together = isinstance(engine.model, Several) and all(shaped) and not isinstance(engine, GraphEngine)
+
+    def __call__(self, question: Question) -> dict[str, Facts]:
+        """See `rota.streams.PoolStream`."""
+        shard, model = self._session.shard, self._engine.model
+        own = {task: np.array_split(ids, shard.world)[shard.rank] for task, ids in question.candidates.items()}
+        self._engine.ledger.scored += sum(map(len, question.candidates.values()))
+        with evaluating(model), _early(model, question.layer), self._precision(question.half):
+            found = self._found(replace(question, candidates={task: ids for task, ids in own.items() if len(ids)}))
+        if shard.world == 1:
+            return found
+        parts = self._session.gather(found)
+        return {task: _joined([part[task] for part in parts if task in part]) for task in question.candidates}
+
+    def _found(self, question: Question) -> dict[str, Facts]:
+        passes = {task: question.select.passes(self._tasks[task].kind) for task in question.candidates}
+        together = {task: ids for task, ids in question.candidates.items() if self._together and passes[task] is None}
+        found = self._of_all(together, question.select) if together else {}
+        for task in question.candidates:
+            if task not in found:
+                found[task] = self._of_one(task, question, passes[task])
+        return {task: {name: fact.cpu() for name, fact in found[task].items()} for task in question.candidates}
+
+    def _of_one(self, task: str, question: Question, passes: int | None) -> Facts:
+        """What is to be known of candidates of one task."""
+        select, rank = question.select, self._session.shard.rank
+        with contextlib.ExitStack() as stack:
+            wanted = None
+            if passes is not None:
+                seed = integer(self._seed, "candidates", question.step, task, rank)
+                stack.enter_context(mc_dropout(self._engine.model, select.scope, seed))
+                wanted = Passes(passes, layers_of(select.scope))
+            most = question.most[task]
+            ids = question.candidates[task]
+            facts = self._engine.look(self._tasks[task], self._rows(task), ids, most, select.measure, wanted)
+        return {name: fact.clone() for name, fact in facts.items()}  # the next look may overwrite them
+
+    @torch.no_grad()
+    def _of_all(self, candidates: Mapping[str, Ids], select: Selector) -> dict[str, Facts]:
+        """What is to be known of candidates of several tasks, of which those of similar length are read together."""
+        model, tasks = self._engine.model, list(candidates)
+        assert isinstance(model, Several)
+        owners = np.repeat(np.arange(len(tasks)), [len(candidates[task]) for task in tasks])
+        ids = np.concatenate([candidates[task] for task in tasks])
+        order = np.argsort(np.concatenate([self._lengths(task)[candidates[task]] for task in tasks]), kind="stable")
+        most = usual_rows(model, self._rows(tasks[0]))
+        found: dict[str, list[tuple[Ids, Facts]]] = {task: [] for task in tasks}
+        for start in range(0, len(order), most):
+            chunk = order[start : start + most]
+            chunk = chunk[np.argsort(owners[chunk], kind="stable")]
+            present = sorted(set(owners[chunk].tolist()))
+            places = {k: chunk[owners[chunk] == k] for k in present}
+            batches = [self._rows(tasks[k]).batch(ids[places[k]]) for k in present]
+            device = next(model.parameters()).device
+            whose = torch.from_numpy(np.repeat(np.arange(len(present)), [len(batch) for batch in batches])).to(device)
+            inputs = {name: tensor.to(device) for name, tensor in _side_by_side(batches).items()}
+            outputs = model.several([tasks[k] for k in present], inputs, whose)
+            for number, k in enumerate(present):
+                kind, batch = self._tasks[tasks[k]].kind, batches[number].to(device)
+                said = at_least_float(outputs[tasks[k]][whose == number])
+                if kind.sees == "tokens":
+                    said = said[:, : _width(batch)]  # whatever the rows beside them
+                facts = select.measure(kind, said, batch.labels)
+                found[tasks[k]].append((places[k], facts))
+        return {task: _in_order(found[task]) for task in tasks}
+
+    def _rows(self, task: str) -> Rows:
+        return self._tasks[task].splits["train"]
+
+    def _lengths(self, task: str) -> Ids:
+        lengths = self._rows(task).lengths()
+        assert lengths is not None
+        return lengths
+
+    def _precision(self, half: bool) -> contextlib.AbstractContextManager[Any]:
+        device = next(self._engine.model.parameters()).device.type
+        return torch.autocast(device, torch.bfloat16) if half else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _early(model: Any, layer: int | None) -> Iterator[None]:
+    if layer is None:
+        yield
+        return
+    encoder: Any = getattr(model, "encoder", None)
+    if not hasattr(encoder, "early"):
+        raise RotaError(
+            f"Asking an early layer expects an encoder with layers. Found {type(encoder or model).__name__}. Leave "
+            f"the option layer out."
+        )
+    with encoder.early(layer):
+        yield
+
+
+def _side_by_side(batches: Sequence[Batch]) -> dict[str, Tensor]:
+    """The inputs of several batches, one batch after the other, filled up with zeros to the longest row."""
+    width = max(map(_width, batches))
+    return {name: torch.cat([_of_width(batch.inputs[name], width) for batch in batches]) for name in batches[0].inputs}
+
+
+def _of_width(tensor: Tensor, width: int) -> Tensor:
+    missing = width - tensor.shape[1]
+    return F.pad(tensor, (0, 0) * (tensor.dim() - 2) + (0, missing)) if missing else tensor
+
+
+def _width(batch: Batch) -> int:
+    return next(iter(batch.inputs.values())).shape[1]
+
+
+def _in_order(parts: Sequence[tuple[Ids, Facts]]) -> Facts:
+    places = torch.from_numpy(np.argsort(np.concatenate([own for own, _ in parts])))
+    return {name: fact[places.to(fact.device)] for name, fact in _joined([facts for _, facts in parts]).items()}
+
+
+def _joined(parts: Sequence[Facts]) -> Facts:
+    return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}

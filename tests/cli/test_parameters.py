@@ -1,0 +1,108 @@
+"""`rota parameters`: the released code beside the defaults, and the model of a run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from test_errors import assert_refused
+from test_texts import QUICK, write_rte
+
+
+def cells(out, name):
+    """What a row of the table says."""
+    row = next(line for line in out.splitlines() if line.startswith(f"│ {name} "))
+    return [cell.strip() for cell in row.split("│")[2:-1]]
+
+
+@pytest.mark.parametrize(
+    ("size", "rows"),
+    [
+        (
+            "base",
+            {
+                "plain encoder": ["108,310,272", "50,205,696", "108,310,272", "43,117,824"],
+                "layer norms": ["15,355,392", "15,355,392", "14,174,208", "14,174,208"],
+                "bottleneck": ["2,166,016"] * 4,
+                "alignment": ["1,181,184"] * 4,
+                "attention": ["439,824", "270,644", "439,824", "439,824"],
+                "of the plain one": ["1.18 ×", "64.4 %", "1.17 ×", "56.9 %"],
+                "for each task": ["", "7.2 %", "", "6.3 %"],
+            },
+        ),
+        (
+            "large",
+            {
+                "bottleneck": ["92,364,792"] * 4,
+                "layer norms": ["50,380,800"] * 4,
+                "of the plain one": ["1.44 ×", "89.5 %", "1.44 ×", "89.6 %"],
+                "for each task": ["", "9.9 %", "", "10.0 %"],
+            },
+        ),
+    ],
+)
+def test_the_released_code_stands_beside_the_defaults(rota_main, size, rows):
+    code, out, err = rota_main("parameters", size)
+    assert code == 0, err
+    assert f"BERT {size}, cased: parameters, 9 tasks" in out
+    for name, expected in rows.items():
+        assert cells(out, name) == expected
+    assert "The paper prints 1.12 × for both sizes, and 5.6 % trained for each task" in out
+
+
+def test_other_numbers_of_tasks(rota_main):
+    code, out, err = rota_main("parameters", "--tasks", 18)
+    assert code == 0, err
+    assert "BERT base, cased: parameters, 18 tasks" in out
+    assert cells(out, "for each task")[1] == "3.6 %"
+
+
+def test_json_has_the_same_numbers(rota_main):
+    code, out, err = rota_main("parameters", "base", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["released"]["added"] == 19_739_920
+    assert found["released"]["growth"] == pytest.approx(1.18, abs=0.005)
+    assert found["defaults"]["parts"]["attention"] == {"parameters": 439_824, "trained": 439_824}
+
+
+@pytest.fixture
+def run(rota_main, tmp_path):
+    flags = ["--tasks", "left,right", "--rows", "left=40,right=40", "--steps", 2, "--eval-every", 2, "-q"]
+    assert rota_main("train", *flags, "--out", tmp_path / "run")[0] == 0
+    return tmp_path / "run"
+
+
+def test_the_model_of_a_run(rota_main, run):
+    code, out, err = rota_main("parameters", run)
+    assert code == 0, err
+    assert "parameters, 2 tasks" in out
+    assert "The paper" not in out
+    count, trained = cells(out, "plain encoder")
+    assert count == trained
+    assert cells(out, "of the plain one") == ["1.00 ×", "100.0 %"]
+    assert cells(out, "for each task") == ["", "50.0 %"]
+    found = json.loads(rota_main("parameters", run, "--json")[1])["run"]
+    assert f"{found['total']:,}" == cells(out, "total")[0]
+    assert f"{found['heads']['parameters']:,}" == cells(out, "heads, beside the total")[0]
+
+
+def test_the_parts_of_a_conditioned_run(rota_main, tmp_path, tiny_bert, monkeypatch):
+    monkeypatch.setenv("ROTA_CACHE", str(tmp_path / "cache"))
+    write_rte(tmp_path / "data")
+    flags = ["--data", tmp_path / "data", "--tasks", "rte", "--model", f"camtl:{tiny_bert}", "-q"]
+    assert rota_main("train", *QUICK, *flags, "--out", tmp_path / "run")[0] == 0
+    code, out, err = rota_main("parameters", tmp_path / "run")
+    assert code == 0, err
+    assert "parameters, 1 task" in " ".join(out.split())
+    assert cells(out, "alignment") == [f"{16 * 32 + 32:,}"] * 2  # γ and β for a width of 16
+    count, trained = (int(cell.replace(",", "")) for cell in cells(out, "plain encoder"))
+    assert 0 < trained < count
+
+
+def test_wrong_names_are_refused_with_a_sentence(rota_main, run, tmp_path):
+    assert_refused(rota_main("parameters", "lagre"), "Expected base, large or a run folder", "Did you mean 'large'?")
+    assert_refused(rota_main("parameters", tmp_path / "none"), "Found", "none")
+    assert_refused(rota_main("parameters", tmp_path), "Expected a run folder")
+    assert_refused(rota_main("parameters", run, "--tasks", 3), "--tasks expects base or large", "its own tasks")
+    assert_refused(rota_main("parameters", "--tasks", 0), "greater than or equal to 1")
