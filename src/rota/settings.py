@@ -27,6 +27,11 @@ class Settings(BaseModel):
     momentum: float = Field(0.9, ge=0, lt=1, description="of sgd")
     warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps in which the learning rate rises")
     clip: float | None = Field(1.0, gt=0, description="largest norm of a gradient; null for no limit")
+    balanced: bool = Field(
+        False,
+        description="in steps with rows of several tasks, bring their gradients to one size where they enter the "
+        "encoder",
+    )
     precision: Literal["auto", "no", "bf16", "fp16"] = Field(
         "auto", description="mixed precision; auto is bf16 on a GPU that has it"
     )
@@ -59,6 +64,12 @@ class Settings(BaseModel):
     threads: int | None = Field(None, ge=1, le=1024, description="CPU threads; default 1 for small models")
     num_workers: int = Field(0, ge=0, le=256, description="processes per task that fetch batches ahead")
     group_lengths: bool = Field(False, description="batches of rows of similar length, which wastes less padding")
+
+    @model_validator(mode="after")
+    def _balancing_needs_whole_batches(self) -> Self:
+        if self.balanced and self.accumulate > 1:
+            raise ValueError("balanced with accumulate 1: gradients of a whole batch are compared")
+        return self
 
     @model_validator(mode="after")
     def _skipping_needs_the_loss_at_once(self) -> Self:

@@ -28,7 +28,11 @@ def test_every_method_trains(rota_main, tmp_path, method):
     assert "rota report" in out
     run = Run(tmp_path / "r")
     assert run.plan["method"] == method
-    assert sum(run.summary["updates"].values()) == (12 if METHODS[method].stream == "joint" else 6)
+    updates = sum(run.summary["updates"].values())
+    if METHODS[method].stream in ("mixed", "pool"):
+        assert 6 <= updates <= 12  # a batch has rows of one task, or of both
+    else:
+        assert updates == (12 if METHODS[method].stream == "joint" else 6)
 
 
 def test_flags_win_over_the_file(rota_main, tmp_path):

@@ -531,11 +531,6 @@ def test_the_dropout_of_frozen_layers_does_not_act_in_uncertainty_either(scope):
         assert model.encoder.lower(batch).equal(expected)
 
 
-def test_nothing_is_exported_that_transformers_could_not_read(tmp_path):
-    made().export(tmp_path / "encoder")
-    assert not (tmp_path / "encoder").exists()
-
-
 def test_wrong_parts_are_refused_all_at_once():
     with pytest.raises(RotaError, match=r"Parts of CA-MTL: 2 wrong fields: 'norm' expects .*; unknown field 'blokcs'"):
         make_parts({"norm": "other", "blokcs": 2})

@@ -9,6 +9,7 @@ import typer
 
 from rota import __version__
 from rota.cli._adapt import adapt
+from rota.cli._compare import compare
 from rota.cli._demo import demo
 from rota.cli._evaluate import evaluate
 from rota.cli._export import export
@@ -27,7 +28,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (train, adapt, evaluate, predict, export, improve, demo, report, methods, tasks, parameters, simulate):
+for verb in (
+    train,
+    compare,
+    adapt,
+    evaluate,
+    predict,
+    export,
+    improve,
+    demo,
+    report,
+    methods,
+    tasks,
+    parameters,
+    simulate,
+):
     app.command()(verb)
 
 

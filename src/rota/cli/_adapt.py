@@ -14,6 +14,21 @@ from rota.cli._fields import with_plan_flags
 from rota.errors import RotaError
 from rota.methods import make_plan
 
+DECIDED = {
+    "tasks",
+    "model",
+    "parts",
+    "start",
+    "embedding",
+    "rows",
+    "freeze",
+    "longest",
+    "pooling",
+    "head_hidden",
+    "dropout",
+}
+"""Fields of a plan that are not for the caller."""
+
 
 @with_plan_flags
 def adapt(
@@ -28,7 +43,9 @@ def adapt(
     least: Annotated[int, typer.Option(min=1, help="updates at least")] = 100,
     heads: Annotated[int, typer.Option(min=1, help="untrained heads with which each beginning is scored")] = 3,
     fresh: Annotated[bool, typer.Option(help="train the run's own encoder from the beginning, too")] = True,
-    out: Annotated[Path | None, typer.Option(help="folder for the trainings [dim](runs/adapt-TASK-SEED)[/dim]")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="folder for the trainings [dim](runs/adapt-RUN-TASK-SEED)[/dim]")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
     *,
     fields: dict[str, Any],
@@ -41,13 +58,14 @@ def adapt(
     best one is taken. Everything is trained. Interrupted, the same command goes on.
     """
     shares = _shares(fractions)
-    for name in ("tasks", "model", "start", "embedding", "rows", "freeze"):
-        if name in fields:
-            raise RotaError(f"`rota adapt` decides itself about --{name}. Found it given. Leave it out.")
+    for name in DECIDED & fields.keys():
+        raise RotaError(
+            f"`rota adapt` takes --{name.replace('_', '-')} from the run, or decides it. Found it given. Leave it out."
+        )
     plan = make_plan({"steps": 3000, "method": "uniform", **fields, "tasks": [task]}, source="the flags")
     from rota.methods import Adapting  # late: it loads torch
 
-    folder = out or Path("runs") / f"adapt-{task}-{plan.seed}"
+    folder = out or Path("runs") / f"adapt-{run.name}-{Path(task).stem}-{plan.seed}"
     console = Console(stderr=as_json)
 
     def say(line: str) -> None:

@@ -40,6 +40,12 @@ def train(
     uncertainty_rows: Annotated[
         int | None, typer.Option(min=1, help="of methods with surveys: dev rows of a task in a survey, at most")
     ] = None,
+    candidates: Annotated[
+        int | None, typer.Option(min=1, help="of method mt-uncertainty: rows of a task in a pool")
+    ] = None,
+    score_every: Annotated[
+        int | None, typer.Option(min=1, help="of method mt-uncertainty: steps that one pool serves")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="no progress bar, no table")] = False,
     *,
     fields: dict[str, Any],
@@ -57,7 +63,13 @@ def train(
         fields["options"] = {**fields.get("options", {}), "weights": read_mixture(mixture)}
     if weights is not None:
         fields["options"] = {**fields.get("options", {}), "weights": pairs(weights, "weights")}
-    shortcuts = {"rounds": rounds, "logs": [str(own) for own in log or ()], "rows": uncertainty_rows}
+    shortcuts = {
+        "rounds": rounds,
+        "logs": [str(own) for own in log or ()],
+        "rows": uncertainty_rows,
+        "candidates": candidates,
+        "every": score_every,
+    }
     for option, value in shortcuts.items():
         if value:
             fields["options"] = {**fields.get("options", {}), option: value}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rota.methods._comparison import Comparison, make_comparison
 from rota.methods._method import Given, Method
 from rota.methods._plan import Plan, make_plan
 from rota.methods._table import METHODS
@@ -17,10 +18,12 @@ __all__ = [
     "METHODS",
     "Adaptation",
     "Adapting",
+    "Comparison",
     "Given",
     "Method",
     "Plan",
     "Trained",
+    "make_comparison",
     "make_plan",
     "run_plan",
 ]

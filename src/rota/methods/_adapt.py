@@ -11,15 +11,15 @@ from typing import Any
 
 import torch
 
-from rota.errors import RotaError
+from rota.errors import RotaError, unknown_name
 from rota.methods._plan import Plan
 from rota.methods._run import run_plan
 from rota.methods._tasks import tasks_of
 from rota.methods._trained import Trained
 from rota.models import BEGINNINGS, Conditional, MultiTaskModel
-from rota.runlog import RUN, Run, write_json
+from rota.runlog import RUN, write_json
 from rota.seeds import integer
-from rota.tasks import Task, check_tasks
+from rota.tasks import Task, check_tasks, limit_rows
 from rota.training import evaluate, evaluation_tasks
 
 ADAPTED = "adapt.json"
@@ -74,7 +74,10 @@ class Adapting:
             say: Hears what is going on.
         """
         trained = Trained(self.start)
-        plan = self.plan.model_copy(update={"model": trained.plan.model, "longest": trained.plan.longest})
+        theirs = {
+            name: getattr(trained.plan, name) for name in ("model", "longest", "pooling", "head_hidden", "dropout")
+        }
+        plan = self.plan.model_copy(update={"data": self.plan.data or trained.plan.data, **theirs})
         tasks = tasks_of(plan)
         check_tasks(tasks)
         if len(tasks) != 1:
@@ -82,33 +85,52 @@ class Adapting:
         task = tasks[0]
         if task.name in trained.model.heads:
             raise RotaError(f"Expected a task that {self.start} does not know yet. Found '{task.name}'.")
+        shares = self._learnable(task, say)
         found = Adaptation(task.name)
         if isinstance(trained.model.encoder, Conditional):
+            known = [*trained.model.heads, *BEGINNINGS]
+            if embedding is not None and embedding not in known:
+                raise unknown_name("beginning of the vector", embedding, known)
             say(f"Scoring what the vector of {task.name} can begin as")
-            found.zero_shot = self._zero_shot(task, plan)
+            found.zero_shot = self._zero_shot(trained.model, task, plan)
             best = max(found.zero_shot, key=lambda name: _mean(found.zero_shot[name]))
             found.embedding = embedding or best
         folder.mkdir(parents=True, exist_ok=True)
-        for fraction in self.fractions:
-            rows = max(1, round(fraction * task.size()))
+        for fraction, rows in shares.items():
             steps = min(plan.steps, max(self.least, self.epochs * math.ceil(rows / plan.batch_size)))
             own: dict[str, Any] = {"rows": rows, "steps": steps}
             few = {"rows": {task.name: rows}, "steps": steps}
-            start = {"start": str(self.start), "embedding": found.embedding or "average", "freeze": 0, "model": "auto"}
+            as_it_is = {"pooling": None, "head_hidden": None, "dropout": None}
+            start = {"start": str(self.start), "embedding": found.embedding or "average", "freeze": 0, **as_it_is}
             own["adapted"] = self._score(
                 plan.model_copy(update={**few, **start}), folder / f"adapted-{fraction:g}", say
             )
             if self.fresh:
-                plain = plan.model.removeprefix("camtl").removeprefix(":") or "auto"
-                update = {**few, "model": plain, "freeze": 0, "parts": {}}
-                own["fresh"] = self._score(plan.model_copy(update=update), folder / f"fresh-{fraction:g}", say)
+                changed = plan.model_copy(update={**few, "model": _plain(plan.model), "freeze": 0})
+                own["fresh"] = self._score(changed, folder / f"fresh-{fraction:g}", say)
             found.scores[f"{fraction:g}"] = own
         write_json(folder / ADAPTED, vars(found))
         return found
 
-    def _zero_shot(self, task: Task, plan: Plan) -> dict[str, list[float]]:
+    def _learnable(self, task: Task, say: Callable[[str], None]) -> dict[float, int]:
+        """The numbers of rows, but for those from which nothing can be learned."""
+        found = {}
+        for fraction in self.fractions:
+            rows = max(1, round(fraction * task.size()))
+            try:
+                check_tasks(limit_rows([task], {task.name: rows}))
+            except RotaError as error:
+                say(f"{rows} rows are left out: {error}")
+            else:
+                found[fraction] = rows
+        if not found:
+            raise RotaError(
+                f"Expected a share of {task.size()} rows that can be learned from. Found none. Raise --fractions."
+            )
+        return found
+
+    def _zero_shot(self, model: MultiTaskModel, task: Task, plan: Plan) -> dict[str, list[float]]:
         """The dev scores of untrained heads, for all that the vector can begin as."""
-        model = Trained(self.start).model
         dev = evaluation_tasks([task], plan.eval_rows)
         return {
             init: [self._untrained(copy.deepcopy(model), init, number, dev[0]) for number in range(self.heads)]
@@ -122,12 +144,16 @@ class Adapting:
         return float(evaluate(model.eval(), [task])["tasks"][task.name]["score"])
 
     def _score(self, plan: Plan, folder: Path, say: Callable[[str], None]) -> float:
-        begun = (folder / RUN).is_file()
-        if not (begun and Run(folder).finished):
-            say(f"{folder.name}: {next(iter(plan.rows.values()))} rows, {plan.steps} updates")
-            run_plan(plan, folder, resume=begun, progress=False)
-        return float(Run(folder).summary["best"]["dev"]["average"])
+        say(f"{folder.name}: {next(iter(plan.rows.values()))} rows, {plan.steps} updates")
+        run = run_plan(plan, folder, resume=(folder / RUN).is_file(), progress=False)
+        return float(run.summary["best"]["dev"]["average"])
 
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
+
+
+def _plain(model: str) -> str:
+    """The encoder around which a model is made."""
+    kind, _, name = model.partition(":")
+    return (name or "auto") if kind == "camtl" else model

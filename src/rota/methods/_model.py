@@ -7,7 +7,7 @@ import torch
 from rota.errors import RotaError
 from rota.methods._plan import Plan
 from rota.methods._trained import Trained
-from rota.models import Head, MultiTaskModel, Pretrained, encoder_for, make_parts, with_frozen_rows
+from rota.models import CAMTL, Head, MultiTaskModel, Pretrained, encoder_for, make_parts, with_frozen_rows
 from rota.seeds import integer
 from rota.streams import Queue
 from rota.tasks import Task
@@ -24,19 +24,31 @@ def make_model(plan: Plan, tasks: list[Task]) -> MultiTaskModel:
             return _started(plan, tasks)
         parts = make_parts({"longest": plan.longest, **plan.parts})
         encoder = encoder_for(tasks, plan.model, plan.dropout, plan.pooling, plan.head_hidden, plan.freeze, parts)
+        if not isinstance(encoder, Pretrained) and (plan.parts or plan.freeze is not None):
+            raise RotaError(
+                f"--freeze and --parts expect a pretrained encoder. Found {type(encoder).__name__}. Leave them out."
+            )
+        if plan.parts and not isinstance(encoder, CAMTL):
+            raise RotaError(f"--parts expects --model camtl, or camtl:ENCODER. Found {plan.model}. Leave it out.")
         return MultiTaskModel(encoder, tasks)
 
 
 def started_plan_of(plan: Plan) -> Plan:
-    """A plan that starts from a run has its encoder, and so its tokens."""
+    """A plan that starts from a run has its encoder, and cuts texts as it did unless told otherwise."""
     assert plan.start is not None
     theirs = Trained(plan.start).plan
+    for name in ("parts", "pooling", "dropout", "head_hidden"):
+        if getattr(plan, name):
+            raise RotaError(
+                f"--start expects the model of {plan.start} as it is. Found --{name.replace('_', '-')}. Leave it out."
+            )
     if plan.model not in ("auto", theirs.model):
         raise RotaError(
             f"--start {plan.start} expects the model of that run, {theirs.model}. Found {plan.model}. Leave --model "
             f"out."
         )
-    return plan.model_copy(update={"model": theirs.model})
+    longest = plan.longest if "longest" in plan.model_fields_set else theirs.longest
+    return plan.model_copy(update={"model": theirs.model, "longest": longest})
 
 
 def _started(plan: Plan, tasks: list[Task]) -> MultiTaskModel:

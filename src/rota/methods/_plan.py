@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -36,9 +36,8 @@ class Plan(Settings):
         "camtl:ENCODER: conditioned on the task",
     )
     parts: dict[str, Any] = Field({}, description="of camtl: norm=off, bottleneck=off, attention=trainable, …")
-    freeze: int | Literal["half"] | None = Field(
+    freeze: Annotated[int, Field(ge=0)] | Literal["half"] | None = Field(
         None,
-        ge=0,
         description="layers of a pretrained encoder from below that are not trained; half of camtl's by default",
     )
     frozen_cache: int | None = Field(

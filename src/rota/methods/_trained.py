@@ -15,7 +15,7 @@ from rota.data import Reading, Unlabelled
 from rota.errors import RotaError, unknown_name
 from rota.methods._plan import Plan, make_plan
 from rota.methods._tasks import reading_of, tasks_of
-from rota.models import Head, MultiTaskModel, Pretrained, build_model, save_model
+from rota.models import Conditional, Head, MultiTaskModel, Pretrained, build_model, save_model
 from rota.runlog import Run
 from rota.tasks import Task
 from rota.training import Checkpoints, captured_looks, collect_facts, evaluate, evaluation_tasks, look, usual_rows
@@ -116,7 +116,7 @@ class Trained:
             raise RotaError(f"Expected a new folder. Found {folder}, which is not empty. Choose another one.")
         save_model(self.model, folder)
         encoder = self.model.encoder
-        if isinstance(encoder, Pretrained):
+        if isinstance(encoder, Pretrained) and not isinstance(encoder, Conditional):  # no other library has its parts
             encoder.export(folder / "encoder")
             self._reading.tokenizer.save(folder / "encoder")
 

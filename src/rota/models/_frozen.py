@@ -84,7 +84,8 @@ class FrozenRows:
 
     def _lower(self, batch: Batch) -> Tensor:
         device = next(self._encoder.parameters()).device
-        with evaluating(self._encoder):
+        # In full precision, whoever asks: what is kept must not depend on that.
+        with evaluating(self._encoder), torch.autocast(device.type, enabled=False):
             return self._encoder.lower(batch.to(device).inputs).cpu()
 
 

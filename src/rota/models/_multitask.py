@@ -59,9 +59,9 @@ class MultiTaskModel(nn.Module):
         check_name(name)
         if name in self.heads:
             raise RotaError(f"Expected a task that the model does not know yet. Found '{name}'.")
+        head = Head(kind, self.encoder.width, self.style)  # first: its weights are the same whatever the vector
         if isinstance(self.encoder, Conditional):
             self.encoder.add_task(name, init)
-        head = Head(kind, self.encoder.width, self.style)
         self.heads[name] = head.to(next(self.parameters())).train(self.training)
 
     def copied(self, task: str, inputs: dict[str, Tensor], copies: int, layers: int) -> Tensor:

@@ -1,6 +1,8 @@
 """Tables and pictures from run logs: one page that a person reads. Never imports torch."""
 
+from rota.report._numbers import paired, spread
+from rota.report._pools import task_spread
 from rota.report._simulation import write_simulation
 from rota.report._write import write_report
 
-__all__ = ["write_report", "write_simulation"]
+__all__ = ["paired", "spread", "task_spread", "write_report", "write_simulation"]

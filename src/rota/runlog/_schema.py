@@ -17,6 +17,7 @@ Kinds of lines:
             tasks: {task: {weight, loss, value, n, ids}})
     eval    split, average, loss, tasks: {task: {loss, score, metrics, n}}, mixture: {task: probability}
     survey  tasks: {task: {value (what its policy heard), uncertainty (as measured; null: none), loss}}, mixture
+    pool    after a step whose rows were picked: tasks: {task: {candidates, picked, uncertainty (mean; null: none)}}
     skip    a step whose loss was not a number and was left out: tasks: {task: ids}
 Later kinds (round, trial) are added beside these; readers ignore kinds that they do not know.
 """

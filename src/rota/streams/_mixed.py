@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,7 +15,7 @@ from rota.seeds import generator
 from rota.streams._loader import Shard
 from rota.streams._queue import Queue
 from rota.streams._select import Selector
-from rota.streams._streams import Part, Stream, Turn, rows_per_step
+from rota.streams._streams import Part, Stream, Turn, refuse_counting, rows_per_step
 from rota.tasks import Facts, Ids, Task
 
 Reduction = Literal["task", "row"]
@@ -37,15 +38,10 @@ class MixedStream(Stream):
         batch_size: int | Mapping[str, int],
         seed: int = 0,
         shard: Shard = Shard(),  # noqa: B008 - immutable
-        workers: int = 0,
-        group_lengths: bool = False,
+        *_: object,  # how other streams fetch whole batches
         reduction: Reduction = "task",
     ) -> None:
-        if policy.counts_draws:
-            raise RotaError(
-                f"{type(self).__name__} expects a policy that does not count its own draws. Found "
-                f"{type(policy).__name__}. Use it with TaskStream, or give a mixture (Fixed, Tempered, Exp3S)."
-            )
+        refuse_counting(policy, type(self).__name__)
         sizes = rows_per_step(tasks, batch_size) if isinstance(batch_size, int) else batch_size
         if len(set(sizes.values())) > 1:
             found = ", ".join(f"{task} {rows}" for task, rows in sizes.items())
@@ -118,7 +114,7 @@ class PoolStream(MixedStream):
         select: Picks.
         candidates: Rows of a task in the pool, for a uniform mixture; by default as many as a batch has.
         every: Steps between pools: a pool gives the rows for so many batches.
-        returned: Whether candidates that are not picked come again in the same pass, behind all others.
+        returned: Whether candidates that are not picked come once more in the same pass, behind all others.
         half: Whether the model is asked in bf16.
         layer: Where given, heads are asked about what this layer says, and later ones are spared.
         reduction: See `MixedStream`.
@@ -147,6 +143,7 @@ class PoolStream(MixedStream):
         self.select, self.candidates, self.every, self.returned = select, candidates or self.size, every, returned
         self.half, self.layer = half, layer
         self._back: dict[str, list[int]] = {task: [] for task in self._queues}
+        self._again: dict[str, set[int]] = {task: set() for task in self._queues}  # of this pool, those given back
         self._ahead: list[dict[str, list[int]]] = []  # rows of the batches to come, from the last pool
         least = self.candidates * len(tasks)
         if least < self.size * every:
@@ -166,7 +163,8 @@ class PoolStream(MixedStream):
         candidates = {task: self._candidates(task, count) for task, count in most.items()}
         found = self.ask(Question(step, candidates, most, self.select, self.half, self.layer))
         picks = self.select.pick(found, self.size * self.every, generator(self._seed, "pool", step))
-        batches = [_by_task(picks[first :: self.every], candidates) for first in range(self.every)]
+        count = max(1, min(self.every, math.ceil(len(picks) / self.size)))  # the end of a pass may have fewer rows
+        batches = [_by_task(picks[first::count], candidates) for first in range(count)]
         self._give_back(candidates, picks)
         pool = {
             task: {
@@ -193,6 +191,7 @@ class PoolStream(MixedStream):
             ended = queue.consumed % queue.batches == 0
             if ended and back:
                 taken.append(back.pop(0))
+                self._again[task].add(taken[-1])
             elif ended and taken:
                 break
             else:
@@ -203,14 +202,19 @@ class PoolStream(MixedStream):
         if self.returned:
             picked = set(picks)
             for task, ids in candidates.items():
-                self._back[task] += [int(row) for place, row in enumerate(ids) if (task, place) not in picked]
+                left = [int(row) for place, row in enumerate(ids) if (task, place) not in picked]
+                # Once: rows that nobody ever picks would otherwise keep a pass from ending.
+                self._back[task] += [row for row in left if row not in self._again[task]]
+                self._again[task].clear()
 
     def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "back": self._back, "ahead": self._ahead}
+        back = {task: list(rows) for task, rows in self._back.items()}
+        return {**super().state_dict(), "back": back, "ahead": list(self._ahead)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
-        self._back, self._ahead = dict(state["back"]), list(state["ahead"])
+        self._back = {task: list(rows) for task, rows in state["back"].items()}
+        self._ahead = list(state["ahead"])
 
     def describe(self) -> dict[str, Any]:
         names = ("candidates", "every", "returned", "half", "layer")

@@ -29,8 +29,8 @@ class MTUncertainty(Selector):
         regression: What tasks whose answer is a number do, since they have no entropy. "quantile": such a candidate
             gets the score at a random place in the ranking of all others, so that its task gets what would be its
             share by chance. "variance": at its own place among its task's candidates by the variance of 8 passes with
-            dropout in the head. "loss": likewise by its loss. "proxy:TASK": the scores of that task's candidates, one by one, as
-            the released code does with STS-B and MRPC.
+            dropout in the head. "loss": likewise by its loss. "proxy:TASK": the scores of that task's candidates, one
+            by one, as the released code does with STS-B and MRPC.
         cap: At most so many times the b / T rows of an even batch are of one task; None: no limit. A guard against a
             task that never gets certain, because there is nothing to learn.
 
@@ -96,7 +96,7 @@ class MTUncertainty(Selector):
         """Scores of candidates whose answer is a number, from those of all others."""
         order = numbers(facts["order"])
         if self.regression.startswith("proxy:"):
-            proxy = others[self.regression.removeprefix("proxy:")][: len(order)]
+            proxy = others.get(self.regression.removeprefix("proxy:"), order[:0])[: len(order)]
             return np.concatenate([proxy, np.zeros(len(order) - len(proxy))])
         if self.regression == "quantile":
             place = rng.random(len(order))

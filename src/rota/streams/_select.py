@@ -24,7 +24,7 @@ Numbers = NDArray[np.float64]
 class Selector(ABC):
     """Picks rows out of a pool of candidates of all tasks, from what the model says of them."""
 
-    name: ClassVar[str]
+    name: ClassVar[str] = "own"
     scope: Scope = "head"
     """Where dropout is on in passes."""
 
@@ -70,8 +70,9 @@ class Top(Selector):
     name = "top"
 
     def __init__(self, score: str = "entropy", passes: int = 8, scope: Scope = "head") -> None:
-        if score not in SCORES or score in ("batchbald", "released"):
-            raise unknown_name("score of single rows", score, [name for name in SCORES if "batch" not in name])
+        single = [name for name in SCORES if name not in ("batchbald", "released")]
+        if score not in single:
+            raise unknown_name("score of single rows", score, single)
         self.score, self._passes, self.scope = score, passes, scope
 
     def passes(self, kind: Kind) -> int | None:
@@ -87,6 +88,14 @@ class Top(Selector):
 
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "score": self.score, "passes": self._passes, "scope": self.scope}
+
+    def check(self, tasks: Sequence[Task]) -> None:
+        numbers = [task.name for task in tasks if isinstance(task.kind, Regression)]
+        if numbers and "entropy" in self.score:
+            raise RotaError(
+                f"The score {self.score} expects tasks with classes. Found '{numbers[0]}', whose answers are numbers "
+                f"and would never be picked. Use bald or share, or the selector mt-uncertainty."
+            )
 
 
 class MostTogether(Selector):

@@ -67,6 +67,15 @@ def batches_per_pass(sizes: Mapping[str, int], rows: Mapping[str, int]) -> dict[
     return {task: math.ceil(size / rows[task]) for task, size in sizes.items()}
 
 
+def refuse_counting(policy: Policy, stream: str) -> None:
+    """Refuse a policy that counts its own draws, where nothing is drawn."""
+    if policy.counts_draws:
+        raise RotaError(
+            f"{stream} expects a policy that does not count its own draws. Found {type(policy).__name__}. Use it with "
+            f"TaskStream, or give a mixture (Fixed, Tempered, Exp3S); leave --per-task stop_after out."
+        )
+
+
 class Stream(ABC):
     """Batches of several tasks, as a policy wants them.
 
@@ -154,11 +163,7 @@ class JointStream(Stream):
     """
 
     def __init__(self, tasks: Sequence[Task], policy: Policy, *args: Any, **kwargs: Any) -> None:
-        if policy.counts_draws:
-            raise RotaError(
-                f"JointStream expects a policy that does not count its own draws. Found {type(policy).__name__}. "
-                f"Use it with TaskStream, or give a mixture (Fixed, Tempered, Exp3S)."
-            )
+        refuse_counting(policy, "JointStream")
         super().__init__(tasks, policy, *args, **kwargs)
 
     def next(self, step: int) -> Turn:

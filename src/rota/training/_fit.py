@@ -118,7 +118,7 @@ class _Training:
         engine = EagerEngine if settings.engine == "eager" else GraphEngine
         self.engine = engine(model, tasks, settings, session.accelerator)
         if isinstance(self.stream, PoolStream):
-            self.stream.ask = Questions(self.engine, trained, session, settings.seed)
+            self.stream.ask = Questions(self.engine, trained, session, settings.seed).ready_for(self.stream)
         self.surveyor = (
             Surveyor(survey, self.engine.model, trained, settings.seed, settings.eval_batch_size) if survey else None
         )
@@ -129,8 +129,7 @@ class _Training:
 
     def run(self, start: int, bar: ProgressBar) -> None:
         """The loop on one screen."""
-        settings, done = self.settings, start
-        self.clock = time.perf_counter()
+        settings, done, self.clock = self.settings, start, time.perf_counter()
         if start == 0:
             self._evaluate(0, bar)
         for step in range(start, settings.steps):
@@ -138,8 +137,6 @@ class _Training:
                 break
             turn = self.stream.next(step)
             self.recorder.step(turn, self.engine.update(turn, self.signal))
-            if turn.pool is not None:
-                self.recorder.note({"kind": "pool", "step": step, "tasks": turn.pool})
             done = step + 1
             bar.step(done, self.engine.captures)
             bar.uncaptured(self.engine.fallback)
@@ -185,10 +182,8 @@ class _Training:
         return self._restore(*found) if found else 0
 
     def _describe(self) -> dict[str, Any]:
-        survey = self.surveyor.survey if self.surveyor else None
-        return describe(
-            self.settings, self.tasks, self.policy, self.stream, self.signal, survey, self.engine.model, self.session
-        )
+        survey, model = self.surveyor.survey if self.surveyor else None, self.engine.model
+        return describe(self.settings, self.tasks, self.policy, self.stream, self.signal, survey, model, self.session)
 
     def close(self) -> None:
         """Write what still waits in memory: whoever looks for the reason of a crash looks there. Leave the model as any
@@ -231,9 +226,9 @@ class _Training:
         self.engine.ledger.scored += surveyor.examples
 
     def _score(self, split: str) -> dict[str, Any]:
-        shard, gather = self.session.shard, self.session.gather
-        rows = self.settings.eval_batch_size
-        result = evaluate(self.engine.model, self.evaluated, split, rows, shard, gather, self.engine.look)
+        session, rows = self.session, self.settings.eval_batch_size
+        look, model = self.engine.look, self.engine.model
+        result = evaluate(model, self.evaluated, split, rows, session.shard, session.gather, look)
         self.engine.ledger.evaluated += sum(task["n"] for task in result["tasks"].values())
         return result
 

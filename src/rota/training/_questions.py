@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,20 +16,23 @@ from torch import Tensor
 from rota.errors import RotaError
 from rota.models import evaluating
 from rota.seeds import integer
-from rota.signals import layers_of, mc_dropout
-from rota.streams import Question, Selector
+from rota.signals import layers_of, mc_dropout, refuse_without_dropout
+from rota.streams import PoolStream, Question, Selector
 from rota.tasks import Batch, Facts, Ids, Rows, Task
 from rota.training._evaluate import usual_rows
 from rota.training._session import Session
 from rota.training.engine import EagerEngine, GraphEngine, Passes, Several, at_least_float
 
+ROUNDED = 8
+"""Numbers of candidates are rounded up to multiples of this, so that few looks have to be captured."""
+
 
 class Questions:
     """What a selector wants to know of candidates, from the model as it is now.
 
-    The model answers without dropout unless the selector wants passes with it. On a CPU, candidates of all tasks go
-    through it together, those of similar length in one batch; on a GPU, captured, those of each task. In several
-    processes each asks about its part.
+    The model answers without dropout unless the selector wants passes with it. Where steps are not captured, texts of
+    all tasks go through it together, those of similar length in one batch; otherwise the candidates of one task after
+    the other. In several processes each asks about its part.
 
     Args:
         engine: What runs the model.
@@ -40,20 +44,33 @@ class Questions:
     def __init__(self, engine: EagerEngine, tasks: Sequence[Task], session: Session, seed: int) -> None:
         self._engine, self._session, self._seed = engine, session, seed
         self._tasks = {task.name: task for task in tasks}
-        shaped = [task.kind.sees in ("row", "tokens") and self._rows(task.name).lengths() is not None for task in tasks]
+        self._lengths = {task.name: self._rows(task.name).lengths() for task in tasks}
+        shaped = [task.kind.sees in ("row", "tokens") and self._lengths[task.name] is not None for task in tasks]
         self._together = isinstance(engine.model, Several) and all(shaped) and not isinstance(engine, GraphEngine)
 
     def __call__(self, question: Question) -> dict[str, Facts]:
         """See `rota.streams.PoolStream`."""
         shard, model = self._session.shard, self._engine.model
         own = {task: np.array_split(ids, shard.world)[shard.rank] for task, ids in question.candidates.items()}
-        self._engine.ledger.scored += sum(map(len, question.candidates.values()))
+        for task, ids in question.candidates.items():
+            passes = question.select.passes(self._tasks[task].kind)
+            self._engine.ledger.scored += len(ids) * (
+                1 if passes is None or question.select.scope == "head" else passes
+            )
         with evaluating(model), _early(model, question.layer), self._precision(question.half):
             found = self._found(replace(question, candidates={task: ids for task, ids in own.items() if len(ids)}))
         if shard.world == 1:
             return found
         parts = self._session.gather(found)
         return {task: _joined([part[task] for part in parts if task in part]) for task in question.candidates}
+
+    def ready_for(self, stream: PoolStream) -> Questions:
+        """Refuse now what the model could not answer later."""
+        wanted = [task.name for task in self._tasks.values() if stream.select.passes(task.kind) is not None]
+        if wanted:
+            refuse_without_dropout(self._engine.model, stream.select.scope)
+        with _early(self._engine.model, stream.layer):
+            return self
 
     def _found(self, question: Question) -> dict[str, Facts]:
         passes = {task: question.select.passes(self._tasks[task].kind) for task in question.candidates}
@@ -73,7 +90,7 @@ class Questions:
                 seed = integer(self._seed, "candidates", question.step, task, rank)
                 stack.enter_context(mc_dropout(self._engine.model, select.scope, seed))
                 wanted = Passes(passes, layers_of(select.scope))
-            most = question.most[task]
+            most = math.ceil(question.most[task] / ROUNDED) * ROUNDED
             ids = question.candidates[task]
             facts = self._engine.look(self._tasks[task], self._rows(task), ids, most, select.measure, wanted)
         return {name: fact.clone() for name, fact in facts.items()}  # the next look may overwrite them
@@ -85,7 +102,7 @@ class Questions:
         assert isinstance(model, Several)
         owners = np.repeat(np.arange(len(tasks)), [len(candidates[task]) for task in tasks])
         ids = np.concatenate([candidates[task] for task in tasks])
-        order = np.argsort(np.concatenate([self._lengths(task)[candidates[task]] for task in tasks]), kind="stable")
+        order = np.argsort(np.concatenate([self._length_of(task, candidates[task]) for task in tasks]), kind="stable")
         most = usual_rows(model, self._rows(tasks[0]))
         found: dict[str, list[tuple[Ids, Facts]]] = {task: [] for task in tasks}
         for start in range(0, len(order), most):
@@ -107,17 +124,18 @@ class Questions:
                 found[tasks[k]].append((places[k], facts))
         return {task: _in_order(found[task]) for task in tasks}
 
+    def _length_of(self, task: str, ids: Ids) -> Ids:
+        lengths = self._lengths[task]
+        assert lengths is not None
+        return lengths[ids]
+
     def _rows(self, task: str) -> Rows:
         return self._tasks[task].splits["train"]
 
-    def _lengths(self, task: str) -> Ids:
-        lengths = self._rows(task).lengths()
-        assert lengths is not None
-        return lengths
-
     def _precision(self, half: bool) -> contextlib.AbstractContextManager[Any]:
+        """In half precision, without a memory of cast weights: what is captured must cast them itself each time."""
         device = next(self._engine.model.parameters()).device.type
-        return torch.autocast(device, torch.bfloat16) if half else contextlib.nullcontext()
+        return torch.autocast(device, torch.bfloat16, cache_enabled=False) if half else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

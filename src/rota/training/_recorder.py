@@ -55,6 +55,8 @@ class Recorder:
                 "skipped": outcome.skipped,
             }
         )
+        if turn.pool is not None:
+            self._waiting.append({"note": {"kind": "pool", "step": turn.step, "tasks": turn.pool}})
         while sum("note" not in entry for entry in self._waiting) > self._delay:
             self._settle(self._waiting.popleft())
         while self._waiting and "note" in self._waiting[0]:

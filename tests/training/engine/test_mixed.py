@@ -12,13 +12,16 @@ from test_graph import GRAPH, Crash, assert_alike
 from transformers import BertConfig, BertModel
 
 from rota.data import load_tasks
+from rota.errors import RotaError
 from rota.models import MultiTaskModel, Parts, Pretrained, camtl, encoder_for, with_frozen_rows
 from rota.policies import uniform
-from rota.streams import MixedStream, MostTogether, MTUncertainty, PoolStream, Question, Top
+from rota.settings import Settings
+from rota.streams import MixedStream, MostTogether, MTUncertainty, Part, PoolStream, Question, TaskStream, Top
 from rota.training import fit
 from rota.training._questions import Questions
 from rota.training._session import Session
 from rota.training.engine import EagerEngine
+from rota.training.engine._balance import watched
 
 SETTINGS = GRAPH.model_copy(update={"steps": 16, "eval_every": 16, "eval_rows": 20, "lr": 1e-3, "checkpoint_every": 3})
 STREAMS = {
@@ -261,3 +264,80 @@ class Full:
 
 def replaced(task):
     return task.__class__(task.name, task.kind, {split: Full(own) for split, own in task.splits.items()}, task.inputs)
+
+
+# Balanced steps
+
+
+@pytest.mark.parametrize("model", ["TinyText", "camtl"])
+def test_balanced_steps_are_alike_whether_captured_or_not(tmp_path, captured, model):
+    runs = [
+        train(
+            tmp_path / engine,
+            MixedStream,
+            make_model(model),
+            settings=SETTINGS.model_copy(update={"engine": engine, "balanced": True}),
+        )
+        for engine in ("eager", "graph")
+    ]
+    assert runs[1].summary["engine"]["fallback"] is None
+    assert_alike(*runs, tolerance=1e-4)
+
+
+class Louder:
+    """A kind whose loss has another unit."""
+
+    def __init__(self, kind, factor):
+        self.kind, self.factor = kind, factor
+
+    def losses(self, outputs, labels):
+        return self.factor * self.kind.losses(outputs, labels)
+
+
+def encoder_gradients(units, balanced, weights=(0.5, 0.5)):
+    """What a mixed step of two tasks asks of the encoder."""
+    tasks = make_tasks()[:2]
+    settings = SETTINGS.model_copy(
+        update={"engine": "eager", "precision": "no", "delay": 0, "balanced": balanced, "clip": None}
+    )
+    model = make_model("TinyText")
+    engine = EagerEngine(model, tasks, settings, Session(settings).accelerator)
+    engine._kinds = {task.name: Louder(task.kind, unit) for task, unit in zip(tasks, units, strict=True)}
+    parts = [
+        Part(task.name, np.arange(6), 6, functools.partial(task.splits["train"].batch, np.arange(6)), weight)
+        for task, weight in zip(tasks, weights, strict=True)
+    ]
+    engine._backward(parts, [[part.batch] for part in parts])
+    return torch.cat([parameter.grad.flatten() for parameter in model.encoder.parameters()])
+
+
+def test_in_balanced_steps_no_task_is_louder_for_the_unit_of_its_loss():
+    alone = [encoder_gradients(units, balanced=False) for units in ((1.0, 0.0), (0.0, 1.0))]
+    for units in ((1.0, 1.0), (1.0, 4.0), (5.0, 1.0)):
+        plain, fair = (encoder_gradients(units, balanced) for balanced in (False, True))
+        torch.testing.assert_close(plain, units[0] * alone[0] + units[1] * alone[1], rtol=1e-4, atol=1e-6)
+        factor = (units[0] * units[1]) ** 0.5  # the geometric mean of their sizes
+        expected = encoder_gradients((1.0, 1.0), balanced=True) * factor
+        torch.testing.assert_close(fair, expected, rtol=1e-3, atol=1e-5)
+
+
+def test_in_balanced_steps_weights_still_count():
+    one, other = (encoder_gradients((1.0, 1.0), True, weights) for weights in ((0.5, 0.5), (0.5, 1.0)))
+    rest = encoder_gradients((1.0, 1.0), True, (0.0, 0.5))
+    torch.testing.assert_close(other - one, rest, rtol=1e-3, atol=1e-5)
+
+
+def test_balancing_leaves_steps_of_one_task_and_heads_alone(tmp_path):
+    settings = SETTINGS.model_copy(update={"engine": "eager"})
+    for balanced in (False, True):
+        own = settings.model_copy(update={"balanced": balanced})
+        train(tmp_path / str(balanced), TaskStream, make_model("TinyText"), settings=own)
+    same = [(tmp_path / name / "log.jsonl").read_bytes() for name in ("False", "True")]
+    assert same[0] == same[1]
+
+
+def test_balancing_needs_an_encoder_and_whole_batches():
+    with pytest.raises(RotaError, match=r"such as MultiTaskModel\. Found Linear"), watched(torch.nn.Linear(1, 1)):
+        pass
+    with pytest.raises(ValueError, match=r"balanced with accumulate 1"):
+        Settings(balanced=True, accumulate=2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 from torch import Tensor, nn
@@ -58,9 +57,9 @@ class CAMTL(Pretrained):
     Reference: Pilault, Elhattami & Pal, "Conditionally Adaptive Multi-Task Learning: Improving Transfer Learning in NLP
     Using Fewer Parameters & Less Data" (CA-MTL).
 
-    Where this differs from the released code: with all modulation at zero it is the pretrained encoder, because what
-    the bottleneck reads goes past it, too, and the top layer begins with its pretrained weights (`Parts.released` has
-    it otherwise). Half of the layers are frozen, not 5 of 12. γ and β of the attention's bias are trained in frozen
+    Where this differs from the released code: with all conditional parts at zero it is the pretrained encoder,
+    because what the bottleneck reads goes past it, too, and the top layer begins with its pretrained weights
+    (`Parts.released` has it otherwise). Half of the layers are frozen, not 5 of 12. γ and β of the attention's bias are trained in frozen
     layers. Rows may be of any length. Frozen layers run without dropout.
     """
 
@@ -150,9 +149,6 @@ class CAMTL(Pretrained):
     def only_for(self, task: str) -> list[nn.Parameter]:
         aligned = [self.alignment.matrices[task]] if isinstance(self.alignment, TaskAlignment) else []
         return [self.embeddings.vectors[task], *aligned]
-
-    def export(self, folder: Path) -> None:
-        """Nothing: no model of `transformers` has its parts."""
 
     def forward(self, inputs: dict[str, Tensor], whose: Whose | None = None) -> Features:
         if whose is None:

@@ -58,6 +58,9 @@ class ConditionalLayer(nn.Module):
         if self.bias is not None:
             own = self.bias(z_T, hidden.shape[1])
             hiding = hiding + (own if rows is None else own[rows])[:, None]
+            if hidden.is_cuda and torch.is_grad_enabled() and not hidden.requires_grad:
+                # torch's attention kernel finds no gradient for its mask where nothing else wants one.
+                hidden = hidden.detach().requires_grad_()
         attention, output = self.base.attention, self.base.output
         seen = attention.self(hidden, attention_mask=hiding)[0]
         seen = attention.output.dropout(attention.output.dense(seen)) + hidden

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -18,7 +18,7 @@ class Parts(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    attention: Literal["all", "trainable", "off"] | int = Field(
+    attention: Literal["all", "trainable", "off"] | Annotated[int, Field(ge=0, strict=True)] = Field(
         "all", description="layers whose attention has a bias by task: all, those that are not frozen, from a number on"
     )
     blocks: int | None = Field(None, ge=1, description="blocks of the bias; default width // longest; 1: full matrix")

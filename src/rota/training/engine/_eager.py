@@ -12,6 +12,7 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
+from rota.errors import RotaError
 from rota.runlog import Ledger
 from rota.schedules import warmup_linear
 from rota.settings import Settings
@@ -20,6 +21,7 @@ from rota.streams import Part, Turn
 from rota.tasks import Batch, Facts, Ids, Rows, Task
 from rota.training._optimizer import make_optimizer
 from rota.training._repeatable import repeatably
+from rota.training.engine._balance import factors, scale, squares, watched
 from rota.training.engine._look import Measure, Passes, look
 from rota.training.engine._outcome import Late, Outcome, at_least_float
 
@@ -135,6 +137,8 @@ class EagerEngine:
     def _backward(self, parts: Sequence[Part], batches: list[list[Batch]]) -> list[Tensor]:
         """Add up the gradients of all forward passes; return this process's sum of losses for each part."""
         self._stepper.zero_grad(set_to_none=True)
+        if self._settings.balanced and len(parts) > 1:
+            return self._backward_balanced(parts, [own[0] for own in batches])
         sums = []
         for part, own in zip(parts, batches, strict=True):
             # Gradients are averaged over processes, hence their number in the factor.
@@ -152,6 +156,22 @@ class EagerEngine:
                 left -= len(losses)
             sums.append(torch.stack(totals).sum())
         return sums
+
+    def _backward_balanced(self, parts: Sequence[Part], batches: list[Batch]) -> list[Tensor]:
+        """The same, with all parts pulling equally hard."""
+        if self._accelerator.num_processes > 1:
+            raise RotaError("Balanced steps expect one process. Found several. Leave --balanced out.")
+        with watched(self.model) as seen:
+            totals = [
+                self._losses(self.model, part.task, batch).sum() for part, batch in zip(parts, batches, strict=True)
+            ]
+        means = [total / len(part.ids) for part, total in zip(parts, totals, strict=True)]
+        norms = torch.stack([squares(own, mean).sum() for own, mean in zip(seen, means, strict=True)]).sqrt()
+        for part, own, mean, factor in zip(parts, seen, means, factors(norms), strict=True):
+            scale(own, factor)
+            loss = mean * part.weight
+            self._accelerator.backward(loss) if self._scales else loss.backward()
+        return [total.detach() for total in totals]
 
     def _losses(self, model: nn.Module, task: str, batch: Batch) -> Tensor:
         return self._kinds[task].losses(at_least_float(model(task, batch.inputs)), batch.labels)

@@ -202,11 +202,27 @@ def test_picks_are_the_highest_of_their_pool():
 
 def test_candidates_that_are_given_back_come_again_in_the_same_pass():
     stream, asked = make_pool((40, 40), returned=True)
-    trained = []
-    for step in range(10):
-        trained += rows_of(stream.next(step))
-    assert len(set(trained)) == 80, "every row is trained on before any comes again"
+    trained = {row for step in range(5) for task, row in rows_of(stream.next(step)) if task == "t0"}
+    stream.next(5)
+    assert sorted(row for question in asked[:5] for row in question.candidates["t0"].tolist()) == list(range(40))
+    assert trained.isdisjoint(asked[5].candidates["t0"].tolist()), "those that were picked do not come again"
     assert all(len(set(ids.tolist())) == len(ids) for question in asked for ids in question.candidates.values())
+
+
+def test_rows_that_nobody_picks_do_not_keep_a_pass_from_ending():
+    stream, asked = make_pool((20, 40), returned=True)
+    stream.ask = lambda question: {
+        task: {"uncertainty": torch.full((len(ids),), 1.0 if task == "t1" else 0.0)}
+        for task, ids in (asked.append(question) or question.candidates).items()
+    }
+    for step in range(40):
+        stream.next(step)
+    assert len({int(row) for question in asked[-10:] for row in question.candidates["t0"]}) == 20
+
+
+def test_the_end_of_a_pass_makes_no_empty_batch():
+    stream, _ = make_pool((33, 33), size=8, candidates=16, every=4)
+    assert all(rows_of(stream.next(step)) for step in range(40))
 
 
 def test_one_pool_gives_the_rows_of_several_batches():

@@ -1,0 +1,192 @@
+"""`rota adapt`, `--start`, `rota compare` and the flags of CA-MTL, with a tiny encoder and small files."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from run_tools import assert_same_run
+from test_errors import assert_refused
+from test_texts import QUICK, sentence, write_rte
+
+from rota.methods import Trained, make_comparison
+from rota.runlog import Run
+
+
+def write_task(folder, name, rows=40):
+    """A task of two classes from a file of one's own."""
+    rng = random.Random(name)
+    lines = [json.dumps({"text": sentence(rng), "label": k % 2}) for k in range(rows)]
+    for split in ("train", "dev"):
+        (folder / f"{name}-{split}.jsonl").write_text("\n".join(lines) + "\n")
+    about = {
+        "name": name,
+        "kind": "classification",
+        "text": "text",
+        "label": "label",
+        "train": f"{name}-train.jsonl",
+        "dev": f"{name}-dev.jsonl",
+    }
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump(about))
+    return folder / f"{name}.yaml"
+
+
+@pytest.fixture
+def base(rota_main, tmp_path, tiny_bert, monkeypatch):
+    """A run of CA-MTL on two tasks, and how to call the command line with its data."""
+    monkeypatch.setenv("ROTA_CACHE", str(tmp_path / "cache"))
+    write_rte(tmp_path / "data")
+    other = write_task(tmp_path, "other")
+
+    def call(verb, *flags):
+        return rota_main(verb, *flags, "--data", tmp_path / "data")
+
+    flags = ["--tasks", f"rte,{other}", "--model", f"camtl:{tiny_bert}", "--method", "mt-uncertainty"]
+    code, _, err = call("train", *QUICK, *flags, "--out", tmp_path / "base", "-q")
+    assert code == 0, err
+    return call, tmp_path
+
+
+def test_a_run_of_camtl_is_evaluated_and_exported(base, rota_main):
+    _, folder = base
+    run = Run(folder / "base")
+    assert run.info["stream"] == "PoolStream"
+    assert run.info["picking"]["select"]["name"] == "mt-uncertainty"
+    assert run.info["model"]["encoder"]["type"] == "CAMTL"
+    code, out, err = rota_main("evaluate", folder / "base", "--json")
+    assert code == 0, err
+    assert json.loads(out)["tasks"]["rte"]["score"] == run.summary["best"]["dev"]["tasks"]["rte"]["score"]
+    code, _, err = rota_main("export", folder / "base", "--out", folder / "exported")
+    assert code == 0, err
+    assert (folder / "exported" / "model.safetensors").is_file()
+    assert not (folder / "exported" / "encoder" / "model.safetensors").exists()
+
+
+def test_a_new_task_is_scored_before_and_trained_with_few_rows_and_with_all(base):
+    call, folder = base
+    new = write_task(folder, "new")
+    flags = ["--task", new, "--fractions", "0.1,1", "--steps", 3, "--least", 2, "--batch-size", 4, "--heads", 2]
+    code, out, err = call("adapt", folder / "base", *flags, "--out", folder / "adapted", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert set(found["zero_shot"]) == {"rte", "other", "average", "random", "xavier"}
+    assert all(len(scores) == 2 for scores in found["zero_shot"].values())
+    best = max(found["zero_shot"], key=lambda name: sum(found["zero_shot"][name]))
+    assert found["embedding"] == best
+    assert [own["rows"] for own in found["scores"].values()] == [4, 40]
+    assert [own["steps"] for own in found["scores"].values()] == [3, 3]
+    run = Run(folder / "adapted" / "adapted-1")
+    assert run.plan["start"] == str(folder / "base")
+    assert Trained(run.folder).model.encoder.frozen == 0
+    assert Run(folder / "adapted" / "fresh-1").info["model"]["encoder"]["type"] == "Pretrained"
+    before = (folder / "adapted" / "adapted-1" / "log.jsonl").stat().st_mtime_ns
+    code, again, err = call("adapt", folder / "base", *flags, "--out", folder / "adapted")
+    assert code == 0, err
+    assert "Dev score" in again
+    assert (folder / "adapted" / "adapted-1" / "log.jsonl").stat().st_mtime_ns == before, "it was finished already"
+
+
+def test_a_started_run_begins_with_the_weights_of_the_other_and_can_be_resumed(base, rota_main):
+    call, folder = base
+    flags = [
+        "--start",
+        folder / "base",
+        "--tasks",
+        "rte",
+        "--steps",
+        4,
+        "--eval-every",
+        2,
+        "--checkpoint-every",
+        2,
+        "-q",
+    ]
+    code, _, err = call("train", *flags, "--lr", 1e-12, "--out", folder / "on")
+    assert code == 0, err
+    first = Run(folder / "on").lines("eval")[0]["tasks"]["rte"]["loss"]
+    assert first == pytest.approx(Run(folder / "base").summary["best"]["dev"]["tasks"]["rte"]["loss"], abs=1e-6)
+    assert call("train", *flags, "--out", folder / "whole")[0] == 0
+    assert call("train", *flags, "--out", folder / "cut")[0] == 0
+    run = folder / "cut"
+    (run / "summary.json").unlink()
+    for name in sorted((run / "checkpoints").iterdir())[1:]:
+        shutil.rmtree(name)
+    code, _, err = rota_main("train", "--resume", run, "-q")
+    assert code == 0, err
+    assert_same_run(folder / "whole", folder / "cut")
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentences"),
+    [
+        (["--task", "rte"], ["does not know yet", "rte"]),
+        (["--task", "new.yaml", "--fractions", "0,1"], ["above 0 and up to 1"]),
+        (["--task", "new.yaml", "--init", "cloa"], ["Unknown beginning of the vector 'cloa'", "average"]),
+        (["--task", "new.yaml", "--freeze", "1"], ["takes --freeze from the run, or decides it"]),
+    ],
+)
+def test_wrong_adaptations_are_refused_with_a_sentence(base, monkeypatch, flags, sentences):
+    call, folder = base
+    write_task(folder, "new")
+    monkeypatch.chdir(folder)
+    common = ["--steps", 2, "--heads", 1, "--fractions", 1]
+    common = common[:4] if "--fractions" in flags else common
+    assert_refused(call("adapt", folder / "base", *flags, *common), *sentences)
+
+
+def test_variants_are_compared_seed_by_seed_and_kept(base, tiny_bert):
+    call, folder = base
+    content = {
+        "about": "which one",
+        "common": {"tasks": ["rte"], "steps": 4, "eval_every": 2, "batch_size": 4, "longest": 32, "freeze": "half"},
+        "seeds": [0, 1],
+        "variants": {
+            "plain": {"model": str(tiny_bert)},
+            "parts": {"model": f"camtl:{tiny_bert}", "parts": {"bottleneck": False, "norm": "off"}},
+            "broken": {"model": f"camtl:{tiny_bert}", "parts": {"normm": "off"}},
+        },
+    }
+    (folder / "table.yaml").write_text(yaml.safe_dump(content))
+    code, out, err = call("compare", folder / "table.yaml", "--out", folder / "table")
+    assert code == 2
+    assert "broken-0" in err
+    assert "unknown field 'normm'" in " ".join(out.split())
+    assert "which one" in out
+    assert (folder / "table" / "report.html").is_file()
+    parts = Run(folder / "table" / "parts-1").info["model"]["encoder"]["parts"]
+    assert (parts["bottleneck"], parts["norm"], parts["alignment"]) == ("off", "off", "film")
+    before = (folder / "table" / "plain-0" / "log.jsonl").stat().st_mtime_ns
+    del content["variants"]["broken"]
+    (folder / "table.yaml").write_text(yaml.safe_dump(content))
+    code, out, err = call("compare", folder / "table.yaml", "--out", folder / "table", "--seeds", "0,1")
+    assert code == 0, err
+    assert "± " in out
+    assert "(se" in out
+    assert (folder / "table" / "plain-0" / "log.jsonl").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ({"variants": {}}, "variants"),
+        ({"variants": {"a": {}}, "baseline": "b"}, "Unknown variant as baseline 'b'. Known: a."),
+        ({"variants": {"a": {"step": 3}}}, "variant 'a': 1 wrong field: unknown field 'step' (did you mean 'steps'?)"),
+        ({"variant": {"a": {}}}, "did you mean 'variants'?"),
+        ([1], "expected fields such as `variants:`"),
+    ],
+)
+def test_wrong_comparisons_are_refused_with_a_sentence(rota_main, tmp_path, content, sentence):
+    (tmp_path / "table.yaml").write_text(yaml.safe_dump(content))
+    assert_refused(rota_main("compare", tmp_path / "table.yaml"), sentence)
+
+
+def test_the_experiments_of_the_repository_can_be_read():
+    files = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
+    assert files
+    for file in files:
+        comparison = make_comparison(yaml.safe_load(file.read_text()), {})
+        assert len(comparison.variants) > 1
