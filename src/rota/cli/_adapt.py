@@ -55,7 +55,8 @@ def adapt(
     rota adapt runs/glue --task scitail --fractions 0.01,1 --steps 2000
 
     A run of `--model camtl` gets a vector for the task: each beginning is scored before anything is trained, and the
-    best one is taken. Everything is trained. Interrupted, the same command goes on.
+    best one is taken. Everything is trained, with at most --steps (3000) updates. Interrupted, the same command goes
+    on.
     """
     shares = _shares(fractions)
     for name in DECIDED & fields.keys():

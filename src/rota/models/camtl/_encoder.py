@@ -59,8 +59,8 @@ class CAMTL(Pretrained):
 
     Where this differs from the released code: with all conditional parts at zero it is the pretrained encoder,
     because what the bottleneck reads goes past it, too, and the top layer begins with its pretrained weights
-    (`Parts.released` has it otherwise). Half of the layers are frozen, not 5 of 12. γ and β of the attention's bias are trained in frozen
-    layers. Rows may be of any length. Frozen layers run without dropout.
+    (`Parts.released` has it otherwise). Half of the layers are frozen, not 5 of 12. γ and β of the attention's bias are
+    trained in frozen layers. Rows may be of any length. Frozen layers run without dropout.
     """
 
     def __init__(
