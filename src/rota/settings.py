@@ -27,10 +27,10 @@ class Settings(BaseModel):
     momentum: float = Field(0.9, ge=0, lt=1, description="of sgd")
     warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps in which the learning rate rises")
     clip: float | None = Field(1.0, gt=0, description="largest norm of a gradient; null for no limit")
-    balanced: bool = Field(
+    clip_each: bool = Field(
         False,
-        description="in steps with rows of several tasks, bring their gradients to one size where they enter the "
-        "encoder",
+        description="in steps with rows of several tasks, clip the gradient of each task by itself, as in steps of one "
+        "task; takes a backward pass for each",
     )
     precision: Literal["auto", "no", "bf16", "fp16"] = Field(
         "auto", description="mixed precision; auto is bf16 on a GPU that has it"
@@ -66,9 +66,9 @@ class Settings(BaseModel):
     group_lengths: bool = Field(False, description="batches of rows of similar length, which wastes less padding")
 
     @model_validator(mode="after")
-    def _balancing_needs_whole_batches(self) -> Self:
-        if self.balanced and self.accumulate > 1:
-            raise ValueError("balanced with accumulate 1: gradients of a whole batch are compared")
+    def _clipping_each_needs_whole_batches(self) -> Self:
+        if self.clip_each and (self.accumulate > 1 or self.clip is None or self.precision == "fp16"):
+            raise ValueError("clip_each with a clip, accumulate 1, and not in fp16")
         return self
 
     @model_validator(mode="after")

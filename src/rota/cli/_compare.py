@@ -64,8 +64,9 @@ def _table(comparison: Comparison, runs: dict[tuple[str, int], Run]) -> Table:
 
     table = Table(title=escape(comparison.about) or None, title_justify="left")
     tasks = list(dict.fromkeys(name for run in runs.values() for name in run.summary["best"]["dev"]["tasks"]))
-    for column in ("variant", "average", f"over {comparison.baseline}", "task σ", *tasks, "s per run"):
-        table.add_column(column, justify="left" if column == "variant" else "right")
+    table.add_column("variant", overflow="fold", min_width=max(map(len, comparison.variants)))
+    for column in ("average", f"over {comparison.baseline}", "task σ", *tasks, "s per run"):
+        table.add_column(column, justify="right")
     scores = {key: run.summary["best"]["dev"] for key, run in runs.items()}
 
     def average(variant: str) -> dict[int, float]:

@@ -12,7 +12,6 @@ from test_graph import GRAPH, Crash, assert_alike
 from transformers import BertConfig, BertModel
 
 from rota.data import load_tasks
-from rota.errors import RotaError
 from rota.models import MultiTaskModel, Parts, Pretrained, camtl, encoder_for, with_frozen_rows
 from rota.policies import uniform
 from rota.settings import Settings
@@ -21,7 +20,6 @@ from rota.training import fit
 from rota.training._questions import Questions
 from rota.training._session import Session
 from rota.training.engine import EagerEngine
-from rota.training.engine._balance import watched
 
 SETTINGS = GRAPH.model_copy(update={"steps": 16, "eval_every": 16, "eval_rows": 20, "lr": 1e-3, "checkpoint_every": 3})
 STREAMS = {
@@ -266,17 +264,18 @@ def replaced(task):
     return task.__class__(task.name, task.kind, {split: Full(own) for split, own in task.splits.items()}, task.inputs)
 
 
-# Balanced steps
+# Tasks that are clipped one by one
 
 
 @pytest.mark.parametrize("model", ["TinyText", "camtl"])
-def test_balanced_steps_are_alike_whether_captured_or_not(tmp_path, captured, model):
+@pytest.mark.parametrize("clip", [0.1, 100.0])
+def test_clipping_each_is_alike_whether_captured_or_not(tmp_path, captured, model, clip):
     runs = [
         train(
             tmp_path / engine,
             MixedStream,
             make_model(model),
-            settings=SETTINGS.model_copy(update={"engine": engine, "balanced": True}),
+            settings=SETTINGS.model_copy(update={"engine": engine, "clip_each": True, "clip": clip}),
         )
         for engine in ("eager", "graph")
     ]
@@ -294,12 +293,11 @@ class Louder:
         return self.factor * self.kind.losses(outputs, labels)
 
 
-def encoder_gradients(units, balanced, weights=(0.5, 0.5)):
-    """What a mixed step of two tasks asks of the encoder."""
+def gradients(units, weights=(0.5, 0.5), clip=1e-3, **changes):
+    """What a mixed step of two tasks asks of the model."""
     tasks = make_tasks()[:2]
-    settings = SETTINGS.model_copy(
-        update={"engine": "eager", "precision": "no", "delay": 0, "balanced": balanced, "clip": None}
-    )
+    common = {"engine": "eager", "precision": "no", "delay": 0, "clip": clip, "clip_each": True, **changes}
+    settings = SETTINGS.model_copy(update=common)
     model = make_model("TinyText")
     engine = EagerEngine(model, tasks, settings, Session(settings).accelerator)
     engine._kinds = {task.name: Louder(task.kind, unit) for task, unit in zip(tasks, units, strict=True)}
@@ -308,36 +306,32 @@ def encoder_gradients(units, balanced, weights=(0.5, 0.5)):
         for task, weight in zip(tasks, weights, strict=True)
     ]
     engine._backward(parts, [[part.batch] for part in parts])
-    return torch.cat([parameter.grad.flatten() for parameter in model.encoder.parameters()])
+    known = [p for p in model.parameters() if p.grad is not None]
+    return torch.cat([parameter.grad.flatten() for parameter in known])
 
 
-def test_in_balanced_steps_no_task_is_louder_for_the_unit_of_its_loss():
-    alone = [encoder_gradients(units, balanced=False) for units in ((1.0, 0.0), (0.0, 1.0))]
-    for units in ((1.0, 1.0), (1.0, 4.0), (5.0, 1.0)):
-        plain, fair = (encoder_gradients(units, balanced) for balanced in (False, True))
-        torch.testing.assert_close(plain, units[0] * alone[0] + units[1] * alone[1], rtol=1e-4, atol=1e-6)
-        factor = (units[0] * units[1]) ** 0.5  # the geometric mean of their sizes
-        expected = encoder_gradients((1.0, 1.0), balanced=True) * factor
-        torch.testing.assert_close(fair, expected, rtol=1e-3, atol=1e-5)
+def test_where_each_task_is_clipped_none_is_louder_for_the_unit_of_its_loss():
+    usual = gradients((1.0, 1.0))
+    for units in ((1.0, 40.0), (500.0, 1.0)):
+        torch.testing.assert_close(gradients(units), usual, rtol=1e-3, atol=1e-8)
+    one, other = gradients((1.0, 1.0), (1.0, 0.0)), gradients((1.0, 1.0), (0.0, 1.0))
+    assert one.norm().item() == pytest.approx(1e-3, rel=1e-3)
+    torch.testing.assert_close(usual, 0.5 * one + 0.5 * other, rtol=1e-3, atol=1e-8)
 
 
-def test_in_balanced_steps_weights_still_count():
-    one, other = (encoder_gradients((1.0, 1.0), True, weights) for weights in ((0.5, 0.5), (0.5, 1.0)))
-    rest = encoder_gradients((1.0, 1.0), True, (0.0, 0.5))
-    torch.testing.assert_close(other - one, rest, rtol=1e-3, atol=1e-5)
+def test_small_gradients_are_left_as_they_are():
+    torch.testing.assert_close(gradients((1.0, 1.0), clip=1e6), gradients((1.0, 1.0), clip=1e6, clip_each=False))
 
 
-def test_balancing_leaves_steps_of_one_task_and_heads_alone(tmp_path):
-    settings = SETTINGS.model_copy(update={"engine": "eager"})
-    for balanced in (False, True):
-        own = settings.model_copy(update={"balanced": balanced})
-        train(tmp_path / str(balanced), TaskStream, make_model("TinyText"), settings=own)
+def test_clipping_each_leaves_steps_of_one_task_alone(tmp_path):
+    for each in (False, True):
+        own = SETTINGS.model_copy(update={"engine": "eager", "clip_each": each})
+        train(tmp_path / str(each), TaskStream, make_model("TinyText"), settings=own)
     same = [(tmp_path / name / "log.jsonl").read_bytes() for name in ("False", "True")]
     assert same[0] == same[1]
 
 
-def test_balancing_needs_an_encoder_and_whole_batches():
-    with pytest.raises(RotaError, match=r"such as MultiTaskModel\. Found Linear"), watched(torch.nn.Linear(1, 1)):
-        pass
-    with pytest.raises(ValueError, match=r"balanced with accumulate 1"):
-        Settings(balanced=True, accumulate=2)
+@pytest.mark.parametrize("wrong", [{"accumulate": 2}, {"clip": None}, {"precision": "fp16"}])
+def test_clipping_each_needs_whole_batches_and_a_clip(wrong):
+    with pytest.raises(ValueError, match=r"clip_each with a clip"):
+        Settings(clip_each=True, **wrong)

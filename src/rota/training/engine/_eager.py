@@ -21,7 +21,7 @@ from rota.streams import Part, Turn
 from rota.tasks import Batch, Facts, Ids, Rows, Task
 from rota.training._optimizer import make_optimizer
 from rota.training._repeatable import repeatably
-from rota.training.engine._balance import factors, scale, squares, watched
+from rota.training.engine._clip import ClippedSum
 from rota.training.engine._look import Measure, Passes, look
 from rota.training.engine._outcome import Late, Outcome, at_least_float
 
@@ -137,8 +137,8 @@ class EagerEngine:
     def _backward(self, parts: Sequence[Part], batches: list[list[Batch]]) -> list[Tensor]:
         """Add up the gradients of all forward passes; return this process's sum of losses for each part."""
         self._stepper.zero_grad(set_to_none=True)
-        if self._settings.balanced and len(parts) > 1:
-            return self._backward_balanced(parts, [own[0] for own in batches])
+        if self._settings.clip_each and len(parts) > 1:
+            return self._backward_each(parts, [own[0] for own in batches])
         sums = []
         for part, own in zip(parts, batches, strict=True):
             # Gradients are averaged over processes, hence their number in the factor.
@@ -157,21 +157,17 @@ class EagerEngine:
             sums.append(torch.stack(totals).sum())
         return sums
 
-    def _backward_balanced(self, parts: Sequence[Part], batches: list[Batch]) -> list[Tensor]:
-        """The same, with all parts pulling equally hard."""
+    def _backward_each(self, parts: Sequence[Part], batches: list[Batch]) -> list[Tensor]:
+        """The same, with the gradient of each part clipped before they are added up."""
         if self._accelerator.num_processes > 1:
-            raise RotaError("Balanced steps expect one process. Found several. Leave --balanced out.")
-        with watched(self.model) as seen:
-            totals = [
-                self._losses(self.model, part.task, batch).sum() for part, batch in zip(parts, batches, strict=True)
-            ]
-        means = [total / len(part.ids) for part, total in zip(parts, totals, strict=True)]
-        norms = torch.stack([squares(own, mean).sum() for own, mean in zip(seen, means, strict=True)]).sqrt()
-        for part, own, mean, factor in zip(parts, seen, means, factors(norms), strict=True):
-            scale(own, factor)
-            loss = mean * part.weight
-            self._accelerator.backward(loss) if self._scales else loss.backward()
-        return [total.detach() for total in totals]
+            raise RotaError("Clipping each task expects one process. Found several. Leave --clip-each out.")
+        sums, clipped = [], ClippedSum(self._parameters, self._settings.clip)
+        for part, batch in zip(parts, batches, strict=True):
+            total = self._losses(self.model, part.task, batch).sum()
+            clipped.add(total / len(part.ids), part.weight)
+            sums.append(total.detach())
+        clipped.give()
+        return sums
 
     def _losses(self, model: nn.Module, task: str, batch: Batch) -> Tensor:
         return self._kinds[task].losses(at_least_float(model(task, batch.inputs)), batch.labels)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -12,14 +11,13 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from rota.models import Features
 from rota.settings import Settings
 from rota.signals import Signal
 from rota.streams import Part, Turn
 from rota.tasks import Facts, Ids, Rows, Shelved, Task
 from rota.training._optimizer import make_state
-from rota.training.engine._balance import factors, scale, squares, watched
 from rota.training.engine._capturer import Captured, Capturer
+from rota.training.engine._clip import ClippedSum
 from rota.training.engine._eager import EagerEngine, restore
 from rota.training.engine._look import Measure, Passes
 from rota.training.engine._looks import CapturedLooks
@@ -197,18 +195,23 @@ class GraphEngine(EagerEngine):
         return means
 
     def _gradients(self, rows: Pass) -> Tensor:
-        balanced = self._settings.balanced and rows.shape.mixed
-        watching: AbstractContextManager[list[Features]] = watched(self.model) if balanced else nullcontext([])
         self.optimizer.zero_grad(set_to_none=True)
         with self._low.used():
-            with watching as seen:
-                means = rows.means(functools.partial(self._answer, rows.shape))
-            if balanced:
-                norms = rows.of_tasks(squares(seen[0], means.sum())).sqrt()
-                scale(seen[0], rows.of_rows(factors(norms)))
-            (means * rows.weights).sum().backward()
+            means = rows.means(functools.partial(self._answer, rows.shape))
+            if self._settings.clip_each and rows.shape.mixed:
+                self._clip_each(means, rows.weights)
+            else:
+                (means * rows.weights).sum().backward()
         self._low.bring_gradients()
         return means.detach()
+
+    def _clip_each(self, means: Tensor, weights: Tensor) -> None:
+        """The gradients of the tasks, each clipped by itself; here the model has its weights in half precision."""
+        used = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        clipped = ClippedSum(used, self._settings.clip)
+        for k in range(len(means)):
+            clipped.add(means[k], weights[k], keep=k < len(means) - 1)
+        clipped.give()
 
     def _answer(self, shape: Shape, inputs: dict[str, Tensor], owners: Tensor) -> Mapping[str, Tensor]:
         with self._low.autocast():

@@ -81,14 +81,6 @@ class Pass:
             batches.append(Batch(batch.inputs, batch.labels.masked_fill(~_like(own, batch.labels), 0)))
         return inputs, batches
 
-    def of_tasks(self, numbers_N: Tensor) -> Tensor:
-        """Sums over the rows of each task."""
-        return torch.stack([torch.where(self._owners == k, numbers_N, 0.0).sum() for k in range(len(self.shape.tasks))])
-
-    def of_rows(self, numbers_T: Tensor) -> Tensor:
-        """The number of each row's task."""
-        return numbers_T[self._owners.long().clamp(0, len(self.shape.tasks) - 1)]
-
     @property
     def _owners(self) -> Tensor:
         return self._control.split(self._sizes)[1]
