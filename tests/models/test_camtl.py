@@ -86,7 +86,7 @@ def rows(*lengths, name="bert"):
     return {"tokens": torch.where(mask, tokens, FAMILY[name].pad_token_id), "mask": mask, "types": types}
 
 
-def close(one, other):
+def assert_close(one, other):
     torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
 
@@ -117,8 +117,8 @@ def test_with_zero_modulation_it_is_the_plain_encoder(name, fields):
             expected = plain(batch)
             for whose in (Whose(("cola",)), Whose(TASKS, torch.tensor([0, 2, 1]))):
                 found = encoder(batch, whose)
-                close(found.rows, expected.rows)
-                close(found.tokens[batch["mask"]], expected.tokens[batch["mask"]])
+                assert_close(found.rows, expected.rows)
+                assert_close(found.tokens[batch["mask"]], expected.tokens[batch["mask"]])
 
 
 @pytest.mark.parametrize("form", ["top", "stream", "released-top", "released-stream"])
@@ -128,7 +128,7 @@ def test_it_is_what_the_formulas_say(form, norm):
     with torch.no_grad():
         for task in TASKS:
             found = encoder(batch, Whose((task,))).tokens[batch["mask"]]
-            close(found, literal(encoder, batch, task)[batch["mask"]])
+            assert_close(found, literal(encoder, batch, task)[batch["mask"]])
 
 
 def test_the_released_top_layer_is_new_and_the_others_are_not():
@@ -202,7 +202,7 @@ def test_the_bias_is_block_diagonal_as_a_loop_finds_it(entries, length):
     bias, z_T = shaken(BlockBias(8, LONGEST, 3, entries, "normal"), 1), torch.randn(2, 8)
     nn.init.normal_(bias.matrix)
     with torch.no_grad():
-        close(bias(z_T, length), torch.stack([literal_bias(bias, z, length) for z in z_T]))
+        assert_close(bias(z_T, length), torch.stack([literal_bias(bias, z, length) for z in z_T]))
 
 
 @pytest.mark.parametrize(
@@ -251,8 +251,8 @@ def test_modulation_with_zero_weights_changes_nothing():
     for form in ("code", "full"):
         conditional = ConditionalNorm(4, 6, form)
         nn.init.zeros_(conditional.film.linear.weight)
-        close(conditional(x, norm, z_T, choice), norm(x))
-        close(conditional(x, norm, z_T[:1], None), norm(x))
+        assert_close(conditional(x, norm, z_T, choice), norm(x))
+        assert_close(conditional(x, norm, z_T[:1], None), norm(x))
 
 
 @pytest.mark.parametrize("form", ["top", "stream"])
@@ -262,7 +262,7 @@ def test_rows_of_one_task_are_rows_that_all_belong_to_it(form, alignment, norm):
     encoder, batch = shaken(made(part(bottleneck=form, alignment=alignment, norm=norm))), rows(18, 7)
     with torch.no_grad():
         alone = encoder(batch, Whose(("cola",)))
-        close(encoder(batch, Whose(("cola",), torch.zeros(2, dtype=torch.long))).rows, alone.rows)
+        assert_close(encoder(batch, Whose(("cola",), torch.zeros(2, dtype=torch.long))).rows, alone.rows)
         assert not encoder(batch, Whose(("rte",))).rows.allclose(alone.rows, atol=1e-2)
 
 
@@ -287,7 +287,7 @@ def test_in_a_mixed_batch_each_row_is_answered_as_among_its_own(form, alignment)
         for number, task in enumerate(TASKS):
             own = owners == number
             alone = model(task, {name: values[own] for name, values in batch.items()})
-            close(together[task][own], alone)
+            assert_close(together[task][own], alone)
 
 
 def test_a_task_without_rows_has_no_gradient():
@@ -333,7 +333,7 @@ def test_the_vector_of_a_new_task_begins_as_one_asks():
     assert vectors["like cola"].equal(vectors["cola"])
     assert vectors["like cola"] is not vectors["cola"]
     expected = torch.stack([*known, vectors["like cola"]]).mean(0)
-    close(vectors["like average"], expected)
+    assert_close(vectors["like average"], expected)
     for name, deviation in (("random", 0.02), ("xavier", math.sqrt(2 / (1 + WIDTH)))):
         drawn = torch.stack([model.encoder.embeddings.beginning(name) for _ in range(100)])
         assert drawn.std().item() == pytest.approx(deviation, rel=0.05)
@@ -432,8 +432,8 @@ def test_a_frozen_encoder_says_what_the_plain_one_says(name, pooling, frozen):
     batch = rows(18, 7, name=name)
     with torch.no_grad():
         expected, found = plain(batch), encoder(batch)
-        close(found.rows, expected.rows)
-        close(found.tokens[batch["mask"]], expected.tokens[batch["mask"]])
+        assert_close(found.rows, expected.rows)
+        assert_close(found.tokens[batch["mask"]], expected.tokens[batch["mask"]])
         known = encoder({"hidden": encoder.lower(batch), "mask": batch["mask"]})
         assert known.rows.equal(found.rows)
     assert (plain.separable, encoder.separable) == (False, True)
@@ -462,7 +462,7 @@ def test_what_frozen_layers_said_need_not_be_said_again():
     encoder, batch, whose = shaken(made(SEPARABLE)), rows(18, 7), Whose(TASKS, torch.tensor([2, 1]))
     with torch.no_grad():
         known = {"hidden": encoder.lower(batch), "mask": batch["mask"]}
-        close(encoder(known, whose).rows, encoder(batch, whose).rows)
+        assert_close(encoder(known, whose).rows, encoder(batch, whose).rows)
 
 
 @pytest.mark.parametrize("parts", [None, SEPARABLE, part(bottleneck="stream")], ids=["plain", "top", "stream"])
@@ -487,7 +487,7 @@ def test_an_early_layer_is_what_the_encoder_says_of_it():
     encoder, batch = Pretrained(transformer(), "first", frozen=1).eval(), rows(9, 9)
     with torch.no_grad(), encoder.early(2):
         states = encoder.transformer(batch["tokens"], batch["mask"].long(), batch["types"], output_hidden_states=True)
-        close(encoder(batch).tokens, states.hidden_states[2])
+        assert_close(encoder(batch).tokens, states.hidden_states[2])
 
 
 # Everything else
@@ -512,7 +512,7 @@ def test_an_encoder_of_another_build_is_refused_with_a_sentence():
 def test_copies_without_dropout_are_repeats(form, norm, lengths, layers):
     model, batch = model_of(part(bottleneck=form, norm=norm)), rows(*lengths)
     with torch.no_grad():
-        close(model.copied("cola", batch, copies=3, layers=layers), model("cola", batch).repeat(3, 1))
+        assert_close(model.copied("cola", batch, copies=3, layers=layers), model("cola", batch).repeat(3, 1))
 
 
 def test_copies_with_dropout_differ():
@@ -541,4 +541,4 @@ def test_a_plain_encoder_takes_no_notice_of_tasks():
     model, batch = MultiTaskModel(Pretrained(transformer(), "mean"), KINDS).eval(), rows(9, 4)
     model.add_task("mnli", Classification(3))
     with torch.no_grad():
-        close(model.several(("rte", "mnli"), batch, torch.tensor([0, 1]))["rte"], model("rte", batch))
+        assert_close(model.several(("rte", "mnli"), batch, torch.tensor([0, 1]))["rte"], model("rte", batch))

@@ -38,7 +38,7 @@ def by_singular_vectors(X, Y, of):
     return math.sqrt(product / (d.sum() * e.sum()))
 
 
-def close(one, other):
+def assert_close(one, other):
     for task, row in one.items():
         assert row == pytest.approx(other[task], abs=1e-9)
 
@@ -72,7 +72,7 @@ def test_it_is_what_singular_vectors_say(seed, of):
     features = some_features(seed)
     table = covariance_similarity(features, of=of)
     expected = {a: {b: by_singular_vectors(X, Y, of) for b, Y in features.items()} for a, X in features.items()}
-    close(table, expected)
+    assert_close(table, expected)
 
 
 @given(st.integers(0, 10_000))
@@ -89,10 +89,12 @@ def test_rotation_scale_and_order_of_rows_do_not_matter(seed):
     features = some_features(seed)
     table = covariance_similarity(features)
     rotation = torch.linalg.qr(torch.randn(6, 6, generator=torch.Generator().manual_seed(seed)).double())[0]
-    close(table, covariance_similarity({task: X @ rotation for task, X in features.items()}))
-    close(table, covariance_similarity({task: 10.0 ** (40 * k) * X for k, (task, X) in enumerate(features.items())}))
-    close(table, covariance_similarity({task: X.flip(0) for task, X in features.items()}))
-    close(table, covariance_similarity({task: torch.cat([X, X]) for task, X in features.items()}))
+    assert_close(table, covariance_similarity({task: X @ rotation for task, X in features.items()}))
+    assert_close(
+        table, covariance_similarity({task: 10.0 ** (40 * k) * X for k, (task, X) in enumerate(features.items())})
+    )
+    assert_close(table, covariance_similarity({task: X.flip(0) for task, X in features.items()}))
+    assert_close(table, covariance_similarity({task: torch.cat([X, X]) for task, X in features.items()}))
 
 
 def test_orthogonal_tasks_have_nothing_in_common():

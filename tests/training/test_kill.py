@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+from pathlib import Path
 
 import pytest
 from run_tools import assert_same_run, checkpoints, kill_at_random, rota
@@ -22,3 +24,14 @@ def test_killed_at_random_moments_and_resumed_is_never_stopped(tmp_path, workers
     last = rota("train", "--resume", cut, "-q")
     assert last.returncode == 0, last.stderr
     assert_same_run(whole, cut)
+    assert not processes_of(cut), "the workers of a killed run end with it"
+
+
+def processes_of(folder):
+    """Command lines of the processes that were started for a run folder."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            line = place.read_bytes().decode(errors="replace")
+            found += [line] if str(folder) in line else []
+    return found

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import signal
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +17,8 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from rota.streams._queue import Queue
 from rota.tasks import Batch, Ids, Rows
+
+PARENT_DEATH_SIGNAL = 1  # as Linux calls it for prctl
 
 Arrays = tuple[dict[str, NDArray[Any]], NDArray[Any]]
 """Inputs and labels of a batch on their way from another process."""
@@ -69,6 +74,7 @@ class Loader:
             sampler=_Upcoming(self._queue, number, self._shard),
             num_workers=self._workers,
             collate_fn=_as_it_is,  # type: ignore[arg-type]  # one batch, not a list of rows
+            worker_init_fn=_end_with_the_run,
             generator=torch.Generator(),  # its own: starting workers must not touch the dropout's generator
         )
 
@@ -96,6 +102,12 @@ class _Upcoming(Sampler[Ids]):
 
     def __iter__(self) -> Iterator[Ids]:
         return (self._shard.of(ids)[0] for ids in self._queue.upcoming(self._number))
+
+
+def _end_with_the_run(_: int) -> None:
+    """A run that is killed takes its workers along; otherwise they wait for ever to hand over what nobody fetches."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def _as_it_is(arrays: Arrays) -> Arrays:
