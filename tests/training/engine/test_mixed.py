@@ -104,7 +104,8 @@ def train(folder, stream, model, crash=None, settings=SETTINGS, **options):
     return fit(model, tasks, policy, folder, settings, stream=dying, progress=False, **options)
 
 
-@pytest.mark.parametrize("stream", STREAMS)
+# Not "variance": its passes draw their dropout in other shapes.
+@pytest.mark.parametrize("stream", ["mixed", "picked", "returned"])
 @pytest.mark.parametrize("model", ["TinyText", "camtl"])
 def test_captured_and_eager_steps_are_alike(tmp_path, captured, stream, model):
     runs = [
@@ -115,11 +116,9 @@ def test_captured_and_eager_steps_are_alike(tmp_path, captured, stream, model):
             settings=SETTINGS.model_copy(update={"engine": engine}),
         )
         for engine in ("eager", "graph")
-        if stream != "variance"  # dropout in passes is drawn in other shapes
     ]
-    if runs:
-        assert runs[1].summary["engine"]["fallback"] is None
-        assert_alike(*runs, tolerance=1e-4)
+    assert runs[1].summary["engine"]["fallback"] is None
+    assert_alike(*runs, tolerance=1e-4)
 
 
 @pytest.mark.parametrize("stream", STREAMS)
