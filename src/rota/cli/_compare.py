@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rota.cli._fields import parsed, with_plan_flags
+from rota.cli._fields import read_fields, with_plan_flags
 from rota.cli._tables import number
 from rota.errors import RotaError
 from rota.methods import Comparison, make_comparison
@@ -33,7 +33,7 @@ def compare(
 
     Runs that are finished are kept, and one that fails does not stop the others: run it again to go on.
     """
-    comparison = make_comparison(_content(file), fields, _numbers(seeds), str(file))
+    comparison = make_comparison(read_fields(file, "variants:"), fields, _numbers(seeds), str(file))
     folder = out or Path("runs") / file.stem
     from rota.methods import run_plan  # late: they load torch and plotly
     from rota.report import write_report
@@ -105,16 +105,6 @@ def _shown(values: Any) -> str:
 
     found = spread(values)
     return f"{100 * found.mean:.1f}" + (f" ± {100 * found.std:.1f}" if found.n > 1 else "")
-
-
-def _content(file: Path) -> dict[str, Any]:
-    try:
-        content = parsed(file.read_bytes().decode(errors="replace"), str(file))
-    except OSError as error:
-        raise RotaError(f"Expected a YAML file at {file}. Found none that can be read ({error.strerror}).") from error
-    if not isinstance(content, dict):
-        raise RotaError(f"{file}: expected fields such as `variants:`. Found {type(content).__name__}.")
-    return content
 
 
 def _numbers(text: str) -> list[int]:

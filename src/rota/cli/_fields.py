@@ -6,6 +6,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -73,6 +74,18 @@ def parsed(text: str, where: str) -> Any:
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise RotaError(f"{where}: expected YAML. Found {' '.join(str(error).split())[:200]}.") from error
+
+
+def read_fields(file: Path, such_as: str) -> dict[str, Any]:
+    """The fields of a YAML file; one sentence where it has none, with an example of what was expected."""
+    try:
+        text = file.read_bytes().decode(errors="replace")
+    except OSError as error:
+        raise RotaError(f"Expected a YAML file at {file}. Found none that can be read ({error.strerror}).") from error
+    content = parsed(text, str(file)) or {}
+    if not isinstance(content, dict):
+        raise RotaError(f"{file}: expected fields such as `{such_as}`. Found {type(content).__name__}.")
+    return content
 
 
 def chosen_methods(text: str) -> list[str]:

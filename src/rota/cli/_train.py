@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from rota.cli._fields import pairs, parsed, with_plan_flags
+from rota.cli._fields import pairs, read_fields, with_plan_flags
 from rota.cli._improve import read_mixture
 from rota.cli._tables import score_table
 from rota.errors import RotaError
-from rota.methods import Plan, make_plan
+from rota.methods import Plan, make_plan, merge_fields
 from rota.runlog import SUMMARY, started_plan
 
 
@@ -97,20 +97,8 @@ def train(
 
 
 def _planned(file: Path | None, fields: dict[str, Any]) -> Plan:
-    content: dict[str, Any] = {}
-    if file is not None:
-        try:
-            text = file.read_bytes().decode(errors="replace")
-        except OSError as error:
-            said = f"Expected a YAML file at {file}. Found none that can be read ({error.strerror})."
-            raise RotaError(said) from error
-        content = parsed(text, str(file)) or {}
-        if not isinstance(content, dict):
-            raise RotaError(f"{file}: expected fields such as `steps: 600`. Found {type(content).__name__}.")
-    for name in ("options", "rows", "parts"):  # flags win one by one
-        if isinstance(content.get(name), dict) and name in fields:
-            fields[name] = {**content[name], **fields[name]}
-    return make_plan({**content, **fields}, source=str(file) if file else "the flags")
+    content = read_fields(file, "steps: 600") if file is not None else {}
+    return make_plan(merge_fields(content, fields), source=str(file) if file else "the flags")
 
 
 def _resumed(folder: Path, file: Path | None, out: Path | None, fields: dict[str, Any]) -> tuple[Plan, Path]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rota.methods._comparison import Comparison, make_comparison
 from rota.methods._method import Given, Method
-from rota.methods._plan import Plan, make_plan
+from rota.methods._plan import Plan, make_plan, merge_fields
 from rota.methods._table import METHODS
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ __all__ = [
     "Trained",
     "make_comparison",
     "make_plan",
+    "merge_fields",
     "run_plan",
 ]
 

@@ -10,10 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rota.errors import RotaError, describe_mistakes, unknown_name
-from rota.methods._plan import Plan, make_plan
-
-MERGED = {"options", "parts", "rows"}
-"""Fields with fields of their own, which are put together one by one."""
+from rota.methods._plan import MERGED, Plan, make_plan, merge_fields
 
 
 class _File(BaseModel):
@@ -86,9 +83,6 @@ def make_comparison(
     cells = []
     for seed in seeds or file.seeds:
         for name, own in file.variants.items():
-            merged = {**file.common, **own, **fields, "seed": seed}
-            for field in MERGED & merged.keys():
-                parts = [given[field] for given in (file.common, own, fields) if isinstance(given.get(field), dict)]
-                merged[field] = {name: value for part in parts for name, value in part.items()}
+            merged = merge_fields(file.common, own, fields, {"seed": seed})
             cells.append(Cell(name, seed, make_plan(merged, source=f"{source}, variant '{name}'")))
     return Comparison(file.about, tuple(cells), baseline)

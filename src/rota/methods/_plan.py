@@ -65,6 +65,24 @@ class Plan(Settings):
     )
 
 
+MERGED = {"options", "parts", "rows"}
+"""Fields with fields of their own, of which later ones win one by one."""
+
+
+def merge_fields(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a plan from several places; later ones win.
+
+    >>> merge_fields({"steps": 1, "rows": {"rte": 5}}, {"steps": 2, "rows": {"mrpc": 6}})
+    {'steps': 2, 'rows': {'rte': 5, 'mrpc': 6}}
+    """
+    found: dict[str, Any] = {}
+    for layer in layers:
+        for name, value in layer.items():
+            both = name in MERGED and isinstance(found.get(name), dict) and isinstance(value, dict)
+            found[name] = {**found[name], **value} if both else value
+    return found
+
+
 def make_plan(fields: Mapping[str, Any], source: str = "the plan") -> Plan:
     """A plan from plain fields; report every wrong field at once."""
     try:
