@@ -47,8 +47,8 @@ def test_passes_differ_and_depend_on_seed_and_task_alone():
 def test_looking_ahead_consumes_nothing():
     queue = Queue("t", 10, 3, 0)
     queue.next()
-    ahead = queue.upcoming(queue.consumed)
-    seen = [next(ahead).tolist() for _ in range(9)]
+    ahead = queue.copy()
+    seen = [ahead.at(number).tolist() for number in range(1, 10)]
     assert queue.consumed == 1
     assert [queue.next().tolist() for _ in range(9)] == seen
 

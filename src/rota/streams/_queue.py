@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -68,9 +67,6 @@ class Queue:
         self.consumed += 1
         return ids
 
-    def upcoming(self, number: int) -> Iterator[Ids]:
-        """The batches from this one on, without consuming them."""
-        ahead = Queue(self._task, self._rows, self._batch_size, self._seed, self._lengths)
-        ahead.consumed = number
-        while True:
-            yield ahead.next()
+    def copy(self) -> Queue:
+        """The same order from the start."""
+        return Queue(self._task, self._rows, self._batch_size, self._seed, self._lengths)
