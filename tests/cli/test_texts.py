@@ -103,6 +103,37 @@ def test_rows_may_come_from_stdin_and_go_to_a_file(texts, monkeypatch):
     assert json.loads((folder / "answers.jsonl").read_text())["label"] in ("entailment", "not_entailment")
 
 
+def test_several_runs_answer_together(texts):
+    train, rota, folder = texts
+    runs = [folder / "one", folder / "two"]
+    for seed, run in enumerate(runs):
+        assert train("--tasks", "rte", "-q", "--seed", seed, "--lr", 0.01, out=run.name)[0] == 0
+    published = folder / "data" / "glue" / "RTE" / "dev.tsv"
+    flags = ["--task", "rte", "--input", published]
+    one, two, both = (
+        [json.loads(line) for line in rota("predict", *some, *flags)[1].splitlines()]
+        for some in (runs[:1], runs[1:], runs)
+    )
+    assert len(both) == 7
+    for a, b, mean in zip(one, two, both, strict=True):
+        expected = {name: (p + b["probabilities"][name]) / 2 for name, p in a["probabilities"].items()}
+        assert mean["probabilities"] == pytest.approx(expected, abs=2e-6)
+        assert mean["label"] == max(expected, key=expected.get)
+    # Their score is that of these answers; each run's own stands beside it.
+    labels = [line.rsplit("\t", 1)[1] for line in published.read_text().splitlines()[1:]]
+    result = json.loads(rota("evaluate", *runs, "--json")[1])
+    assert result["tasks"]["rte"]["score"] == accuracy_score(labels, [answer["label"] for answer in both])
+    singles = [json.loads(rota("evaluate", run, "--json")[1]) for run in runs]
+    assert result["runs"] == [{"run": str(run), **own} for run, own in zip(runs, singles, strict=True)]
+    code, out, _ = rota("evaluate", *runs)
+    assert code == 0
+    assert "score of each run" in out
+    assert " · ".join(f"{100 * own['average']:.1f}" for own in singles) in out
+    assert "score of each run" not in rota("evaluate", runs[0])[1]
+    assert_refused(rota("predict", *runs, "--task", "rta", "--input", published), "Unknown task of the runs 'rta'")
+    assert_refused(rota("predict", runs[0], folder, *flags), f"Expected a run folder (with run.json) at {folder}")
+
+
 def test_wrong_rows_to_predict_are_refused_with_a_sentence(texts):
     train, rota, folder = texts
     assert train("--tasks", "rte", "-q")[0] == 0
@@ -232,6 +263,8 @@ def test_every_kind_of_ones_own_trains_and_predicts(texts):
         answers = [json.loads(line) for line in out.splitlines()]
         assert len(answers) == 10
         assert {frozenset(answer) for answer in answers} == {frozenset(keys[name])}
+        twice = rota("predict", folder / "run", folder / "run", "--task", name, "--input", folder / f"{name}.jsonl")
+        assert twice == (0, out, err), "the mean of a run and itself"
     assert all(len(json.loads(line)["tags"]) == 6 for line in _lines(rota, folder, "names"))
     assert all(json.loads(line)["answer"] in passage for line in _lines(rota, folder, "where"))
 

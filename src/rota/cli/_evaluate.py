@@ -24,10 +24,12 @@ class Engine(StrEnum):
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="a run folder")],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN", help="a run folder, or several that answer together: an ensemble")
+    ],
     split: Annotated[str, typer.Option(metavar="dev|test|train", help="which rows")] = "dev",
-    tasks: Annotated[str, typer.Option(metavar="A,B,…", help="only these tasks of the run")] = "",
-    data: Annotated[Path | None, typer.Option(help="data folder [dim](that of the run)[/dim]")] = None,
+    tasks: Annotated[str, typer.Option(metavar="A,B,…", help="only these tasks of the runs")] = "",
+    data: Annotated[Path | None, typer.Option(help="data folder [dim](that of the first run)[/dim]")] = None,
     rows: Annotated[int | None, typer.Option(min=1, help="at most so many rows of a task [dim](all)[/dim]")] = None,
     engine: Annotated[
         Engine, typer.Option(help="how rows go through the model; auto captures CUDA graphs where that pays")
@@ -36,30 +38,44 @@ def evaluate(
 ) -> None:
     """Score the best model of a run with every metric of its tasks.
 
+    Several runs, such as the seeds of one plan, are scored together, by the mean of what they say, and one by one.
+
     rota evaluate runs/first --split test
     """
     from rota.data import glue_averages  # late: they load torch
-    from rota.methods import Trained
+    from rota.methods import Ensemble, Trained
 
     names = [name.strip() for name in tasks.split(",") if name.strip()]
-    trained = Trained(run)
+    members = [Trained(run) for run in runs]
+    trained = members[0] if len(members) == 1 else Ensemble(members)
     result = trained.evaluate(split, data, names, rows, engine.value)
-    result["averages"] = glue_averages(result["tasks"])
+    for own in (result, *result.get("runs", [])):
+        own["averages"] = glue_averages(own["tasks"])
     if as_json:
         typer.echo(json.dumps(result))
     else:
-        Console().print(_table(run, result))
+        Console().print(_table(runs, result))
 
 
-def _table(run: Path, result: dict[str, Any]) -> Table:
-    table = Table(title=f"{escape(str(run))}: {result['split']} rows", title_justify="left")
-    for column in ("task", "rows", "loss", "score", "metrics"):
-        table.add_column(column, justify="left" if column in ("task", "metrics") else "right")
+def _table(runs: list[Path], result: dict[str, Any]) -> Table:
+    """One line for each task; of an ensemble also the score of each run, in the order in which they were named."""
+    singles: list[dict[str, Any]] = result.get("runs", [])
+
+    def each(scores: list[float | None]) -> list[str]:
+        return [" · ".join(map(number, scores))] if scores else []
+
+    names = escape(", ".join(str(run) for run in runs))
+    table = Table(title=f"{'Mean of ' if singles else ''}{names}: {result['split']} rows", title_justify="left")
+    for column in ("task", "rows", "loss", "score", "metrics", *(["score of each run"] if singles else [])):
+        table.add_column(column, justify="right" if column in ("rows", "loss", "score") else "left")
     for name, own in result["tasks"].items():
         metrics = " · ".join(f"{metric} {number(value)}" for metric, value in own["metrics"].items())
-        table.add_row(escape(name), f"{own['n']:,}", number(own["loss"], 3, scale=1), number(own["score"]), metrics)
+        numbers = f"{own['n']:,}", number(own["loss"], 3, scale=1), number(own["score"])
+        table.add_row(escape(name), *numbers, metrics, *each([single["tasks"][name]["score"] for single in singles]))
     table.add_section()
-    table.add_row("average", "", number(result["loss"], 3, scale=1), number(result["average"]), "", style="bold")
+    numbers = "", number(result["loss"], 3, scale=1), number(result["average"])
+    table.add_row("average", *numbers, "", *each([single["average"] for single in singles]), style="bold")
     for name, value in result["averages"].items():
-        table.add_row(name, "", "", number(value), "", style="bold")
+        scores = each([single["averages"][name] for single in singles])
+        table.add_row(name, "", "", number(value), "", *scores, style="bold")
     return table

@@ -15,8 +15,10 @@ from rich.progress import Progress
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(help="a run folder")],
-    task: Annotated[str, typer.Option(help="which task of the run")],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN", help="a run folder, or several that answer together: an ensemble")
+    ],
+    task: Annotated[str, typer.Option(help="which task of the runs")],
     input: Annotated[
         Path,
         typer.Option(help="CSV, TSV, JSON lines or Parquet with the columns of the task; - for JSON lines on stdin"),
@@ -25,11 +27,14 @@ def predict(
 ) -> None:
     """Answer the rows of a file, one JSON object per line, in their order.
 
+    Several runs, such as the seeds of one plan, answer with the mean of their probabilities, or of their numbers.
+
     rota predict runs/first --task rte --input rows.jsonl
     """
-    from rota.methods import Trained  # late: it loads torch
+    from rota.methods import Ensemble, Trained  # late: they load torch
 
-    trained = Trained(run)
+    members = [Trained(run, task) for run in runs]
+    trained = members[0] if len(members) == 1 else Ensemble(members)
     with tempfile.TemporaryDirectory() as folder:
         if str(input) == "-":
             input = Path(folder) / "stdin.jsonl"

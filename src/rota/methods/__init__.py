@@ -11,6 +11,7 @@ from rota.methods._table import METHODS
 
 if TYPE_CHECKING:
     from rota.methods._adapt import Adaptation, Adapting
+    from rota.methods._ensemble import Ensemble
     from rota.methods._run import run_plan
     from rota.methods._trained import Trained
 
@@ -19,6 +20,7 @@ __all__ = [
     "Adaptation",
     "Adapting",
     "Comparison",
+    "Ensemble",
     "Given",
     "Method",
     "Plan",
@@ -40,6 +42,10 @@ def __getattr__(name: str) -> Any:
         from rota.methods._trained import Trained
 
         return Trained
+    if name == "Ensemble":
+        from rota.methods._ensemble import Ensemble
+
+        return Ensemble
     if name in ("Adapting", "Adaptation"):
         from rota.methods import _adapt
 
