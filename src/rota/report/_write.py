@@ -16,6 +16,7 @@ from rota.report._page import legend, section, whole_page, write_page
 from rota.report._palette import AGGREGATE, method_looks, task_looks
 from rota.report._plots import plotly_script
 from rota.report._pools import pools
+from rota.report._rounds import rounds
 from rota.report._settings import settings_section
 from rota.report._tables import cost_table, score_table
 from rota.report._words import count, unfinished, what_it_shows, what_ran
@@ -58,6 +59,7 @@ def _page_of(runs: Sequence[Run]) -> str:
     learned_mixtures = mixtures_from_logs(groups, methods)
     converged = convergence(groups, histories, methods)
     picked = pools(groups, histories, methods, learned)
+    branched = rounds(groups, methods, learned)
     open_runs = [name for run, name in zip(runs, run_names(runs), strict=True) if not run.finished]
     body = [
         what_ran(groups),
@@ -82,6 +84,7 @@ def _page_of(runs: Sequence[Run]) -> str:
         ),
         *([section("Convergence", converged)] if converged else []),
         *([section("Pools", picked)] if picked else []),
+        *([section("Rounds", branched)] if branched else []),
         *([section("Mixtures and logs", learned_mixtures)] if learned_mixtures else []),
         section("Cost", cost_table(groups, methods)),
         section("Settings", settings_section(groups, methods)),
