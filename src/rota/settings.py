@@ -49,8 +49,10 @@ class Settings(BaseModel):
     checkpoint_every: Count | None = Field(
         None, description="steps between checkpoints; default at evaluations, unless the last one was just before"
     )
-    best: Literal["score", "loss", "last"] = Field(
-        "score", description="what makes a checkpoint the best: highest average score, lowest average loss, being last"
+    best: Literal["score", "loss", "last", "each"] = Field(
+        "score",
+        description="what makes a checkpoint the best: highest average score, lowest average loss, being last; each: "
+        "highest average, and for each task its own best one beside it",
     )
     patience: Count | None = Field(None, description="stop after so many evaluations without a new best one")
     on_nan: Literal["stop", "skip"] = Field("stop", description="what to do when a loss is not a number")

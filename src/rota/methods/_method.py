@@ -14,7 +14,7 @@ from rota.policies import Policy
 from rota.runlog import Run
 
 if TYPE_CHECKING:
-    from rota.training import Survey
+    from rota.training import Survey, Trials
 
 
 def _nobody_trains(name: str, method: str, options: Mapping[str, Any]) -> Run:
@@ -59,6 +59,9 @@ class Method:
         sized: Whether it needs the sizes of the data sets, which a simulation does not have.
         make_survey: Makes from its options what its policy hears about all tasks from time to time.
         make_picking: Makes from its options those of its stream.
+        make_trial: Makes from its options what is trained in rounds.
+        target_only: Whether it leaves out all tasks but the target.
+        best: What makes a checkpoint the best, where neither the plan nor a target says so.
     """
 
     name: str
@@ -70,6 +73,9 @@ class Method:
     sized: bool = False
     make_survey: Callable[[BaseModel], Survey] | None = None
     make_picking: Callable[[BaseModel], Mapping[str, Any]] | None = None
+    make_trial: Callable[[BaseModel], Trials] | None = None
+    target_only: bool = False
+    best: Literal["each"] | None = None
 
     def policy(self, given: Given, options: Mapping[str, Any]) -> Policy:
         """Its policy, with these options; report every wrong one at once."""
@@ -83,6 +89,10 @@ class Method:
     def picking(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """The options of its stream, beside those that all streams have."""
         return self.make_picking(self._checked(options)) if self.make_picking else {}
+
+    def trial(self, options: Mapping[str, Any]) -> Trials | None:
+        """What it trains in rounds, if it does."""
+        return self.make_trial(self._checked(options)) if self.make_trial else None
 
     def _checked(self, options: Mapping[str, Any]) -> BaseModel:
         model = self.options

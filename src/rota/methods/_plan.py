@@ -30,6 +30,9 @@ class Plan(Settings):
     )
     method: str = Field("uniform", description="what decides whose turn it is (see `rota methods`)")
     options: dict[str, Any] = Field({}, description="options of the method")
+    target: str | None = Field(
+        None, description="the task that counts and picks the best checkpoint; the others are auxiliary"
+    )
     model: str = Field(
         "auto",
         description="auto, minilm, lenet, bilstm, or a pretrained encoder: folder or name on the hub; camtl, or "

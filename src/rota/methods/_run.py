@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rota import signals
-from rota.errors import unknown_name
+from rota.errors import RotaError, unknown_name
 from rota.methods._method import Given, Method
 from rota.methods._model import make_model, started_plan_of, tasks_for
 from rota.methods._plan import Plan
@@ -48,7 +48,9 @@ def run_plan(plan: Plan, folder: Path, *, resume: bool | str = False, progress: 
         refuse_old(folder)  # before anybody waits for the data
     if plan.start is not None:
         plan = started_plan_of(plan)
-    tasks = tasks_of(plan)
+    if method.best is not None and plan.target is None and "best" not in plan.model_fields_set:
+        plan = plan.model_copy(update={"best": method.best})
+    tasks = _tasks(method, plan)
     check_tasks(tasks)  # before a policy meets their sizes
     inner = _InnerRuns(plan, folder, progress, first)
     policy = _policy(method, plan, [task for task in tasks if task.trained], inner)
@@ -67,7 +69,25 @@ def run_plan(plan: Plan, folder: Path, *, resume: bool | str = False, progress: 
         resume=resume if (folder / RUN).is_file() else False,  # it may have died in an inner run
         progress=progress,
         before=inner.runs,
+        trial=method.trial(plan.options),
     )
+
+
+def _tasks(method: Method, plan: Plan) -> list[Task]:
+    """The tasks of the plan that the method trains."""
+    tasks = tasks_of(plan)
+    trained = [task.name for task in tasks if task.trained]
+    if method.target_only:
+        target = plan.target or (trained[0] if len(trained) == 1 else None)
+        if target is None:
+            raise RotaError(f"Method '{method.name}' expects a target. Choose one of {', '.join(trained)}: --target.")
+        return [task for task in tasks if task.name == target]
+    if method.make_trial and len(trained) < 2:
+        raise RotaError(
+            f"Method '{method.name}' expects other tasks beside the target. Found {', '.join(trained)} alone. Add some "
+            f"to --tasks, or train it by --method singletask."
+        )
+    return tasks
 
 
 class _InnerRuns:

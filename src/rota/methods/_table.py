@@ -8,7 +8,8 @@ from rota.methods._exp3s import EXP3S, EXP3S_VISITS
 from rota.methods._method import Method
 from rota.methods._mixtures import MIXTURES
 from rota.methods._picked import PICKED
+from rota.methods._target import TARGETED
 
 METHODS: dict[str, Method] = {
-    method.name: method for method in (*MIXTURES, EXP3S, EXP3S_VISITS, COUNTERFACTUAL, *ACTIVE, *PICKED)
+    method.name: method for method in (*MIXTURES, EXP3S, EXP3S_VISITS, COUNTERFACTUAL, *ACTIVE, *PICKED, *TARGETED)
 }

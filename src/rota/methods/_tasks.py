@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from rota.data import Reading, load_tasks
+from rota.errors import unknown_name
 from rota.methods._plan import Plan
 from rota.models import tokenizer_name
 from rota.tasks import Task, adjust_tasks, limit_rows
@@ -19,4 +21,10 @@ def tasks_of(plan: Plan) -> list[Task]:
     """The tasks of a plan, with the rows and the changes that it asks for."""
     tasks = limit_rows(load_tasks(plan.tasks, reading_of(plan)), plan.rows)
     changes = {name: change.model_dump(exclude_unset=True) for name, change in plan.per_task.items()}
-    return adjust_tasks(tasks, changes)
+    tasks = adjust_tasks(tasks, changes)
+    if plan.target is None:
+        return tasks
+    names = [task.name for task in tasks if task.trained]
+    if plan.target not in names:
+        raise unknown_name("target", plan.target, names)
+    return [replace(task, auxiliary=task.name != plan.target) for task in tasks]

@@ -1,6 +1,6 @@
 """Which task next? Every policy is a distribution over tasks that changes with feedback."""
 
-from rota.policies._base import Policy
+from rota.policies._base import Policy, Stateful
 from rota.policies._cycle import Cycle
 from rota.policies._ends import WithEnds
 from rota.policies._exp3s import Exp3S
@@ -16,6 +16,7 @@ __all__ = [
     "Fixed",
     "Hold",
     "Policy",
+    "Stateful",
     "Tempered",
     "Tracking",
     "Union",

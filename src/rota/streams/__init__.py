@@ -6,6 +6,7 @@ from rota.streams._mt_uncertainty import MTUncertainty
 from rota.streams._queue import Queue
 from rota.streams._select import MostTogether, Selector, Top
 from rota.streams._streams import (
+    BranchStream,
     JointStream,
     Part,
     Stream,
@@ -17,6 +18,7 @@ from rota.streams._streams import (
 )
 
 __all__ = [
+    "BranchStream",
     "JointStream",
     "MTUncertainty",
     "MixedStream",

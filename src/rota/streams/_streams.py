@@ -45,12 +45,19 @@ class Part:
 @dataclass(frozen=True)
 class Turn:
     """What is trained on in one step; `choice` is None where nobody was chosen. `pool` says of each task how many
-    candidates there were and how many were picked, where there was a pool."""
+    candidates there were and how many were picked, where there was a pool. `scheduled` is the step whose learning rate
+    holds, where it is not its own."""
 
     step: int
     parts: tuple[Part, ...]
     choice: Choice | None = None
     pool: Mapping[str, Any] | None = None
+    scheduled: int | None = None
+
+    @property
+    def clock(self) -> int:
+        """The step whose learning rate holds."""
+        return self.step if self.scheduled is None else self.scheduled
 
 
 def rows_per_step(tasks: Sequence[Task], batch_size: int, passes: int = 1) -> dict[str, int]:
@@ -169,6 +176,20 @@ class JointStream(Stream):
     def next(self, step: int) -> Turn:
         weights = self.policy.shares(step).items()
         return Turn(step, tuple(self._part(task, weight) for task, weight in weights if weight > 0))
+
+
+class BranchStream(Stream):
+    """A batch of each task that it is told about, with the weight that it is told, until it is told otherwise: for
+    training in rounds, where nobody draws."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.weights: Mapping[str, float] = {}
+        self.scheduled: int | None = None
+
+    def next(self, step: int) -> Turn:
+        parts = tuple(self._part(task, weight) for task, weight in self.weights.items())
+        return Turn(step, parts, scheduled=self.scheduled)
 
 
 Streams = Callable[..., Stream]

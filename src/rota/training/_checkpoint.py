@@ -7,7 +7,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +44,10 @@ class Checkpoints:
         """Write the best model beside older best ones; `prune_best` drops those when nobody needs them."""
         self._write(self._folder / "best" / _name(step), step, {"model": model}, None)
 
-    def prune_best(self, step: int | None) -> None:
-        """Drop all best models but that of `step`."""
+    def prune_best(self, steps: Collection[int]) -> None:
+        """Drop all best models but those of `steps`."""
         for path in (self._folder / "best").glob("step-*"):
-            if step is None or path.name != _name(step):
+            if path.name not in map(_name, steps):
                 shutil.rmtree(path)
 
     def best_steps(self) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rota.runlog import Ledger, Run
@@ -14,7 +14,7 @@ from rota.training.engine import EagerEngine
 def conclusion(
     steps: int,
     judge: Judge,
-    test: dict[str, Any],
+    tests: Mapping[int, dict[str, Any]],
     recorder: Recorder,
     engine: EagerEngine,
     seconds: float,
@@ -26,17 +26,21 @@ def conclusion(
     Args:
         steps: How many were made.
         judge: Who knows the best model.
-        test: What that one scores on the test rows.
+        tests: What that one scores on the test rows, and what others do that are kept, by their steps.
         recorder: Who counted the turns.
         engine: Who counted the examples.
         seconds, surveying: Time of the training, and of its surveys.
         before: Runs that were trained for the sake of this one.
     """
+    assert judge.best_step is not None
+    best = {"step": judge.best_step, "rule": judge.rule, "dev": judge.best, "test": tests[judge.best_step]}
+    if judge.rule == "each":
+        best["each"] = {t: {**own, "test": tests[own["step"]]["tasks"].get(t)} for t, own in judge.each.items()}
     spent = [Ledger.from_dict(run.summary["cost"]) for run in before]
     return {
         "steps": steps,
         "stopped": "patience" if judge.stops else "budget",
-        "best": {"step": judge.best_step, "rule": judge.rule, "dev": judge.best, "test": test},
+        "best": best,
         "last": {"dev": judge.last},
         "updates": dict(sorted(recorder.updates.items())),
         "skipped": recorder.skipped,

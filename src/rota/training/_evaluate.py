@@ -85,7 +85,7 @@ def collect_facts(
     passes: Passes | None = None,
 ) -> Facts:
     """Facts about all rows, in their order: by default those of the task's kind, and the `loss` of each."""
-    order, own, most = _by_length(rows), [], max(1, min(batch_size, len(rows)))
+    order, own, most = by_length(rows), [], max(1, min(batch_size, len(rows)))
     for number, start in enumerate(range(0, len(rows), most)):
         if number % shard.world == shard.rank:
             found = look(task, rows, order[start : start + most], most, measure or _facts, passes)
@@ -108,7 +108,7 @@ def _facts(kind: Kind, outputs: Tensor, labels: Tensor) -> Facts:
     return {"loss": kind.losses(outputs, labels), **kind.facts(outputs, labels)}
 
 
-def _by_length(rows: Rows) -> Ids:
+def by_length(rows: Rows) -> Ids:
     """Longest first: little padding, and a batch that does not fit into memory fails at once."""
     lengths = rows.lengths()
     return np.arange(len(rows)) if lengths is None else np.argsort(-lengths, kind="stable")

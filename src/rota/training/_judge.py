@@ -10,27 +10,43 @@ class Judge:
     """Keeps the best evaluation so far.
 
     Args:
-        rule: "score": highest average score; "loss": lowest average loss; "last": the latest evaluation.
+        rule: "score": highest average score; "loss": lowest average loss; "last": the latest evaluation; "each":
+            highest average score, and beside it for each task the evaluation with its own highest score.
             Averages leave auxiliary tasks out; of equal evaluations the earlier one is better.
         patience: Evaluations without a new best one after which to stop; None to never stop early.
     """
 
-    def __init__(self, rule: Literal["score", "loss", "last"] = "score", patience: int | None = None) -> None:
+    def __init__(self, rule: Literal["score", "loss", "last", "each"] = "score", patience: int | None = None) -> None:
         self.rule, self.patience = rule, patience
         self.best_step: int | None = None
         self.best: dict[str, Any] | None = None
         self.last: dict[str, Any] | None = None
+        self.last_step = 0
         self.waited = 0
+        self.each: dict[str, dict[str, Any]] = {}  # of a task its best evaluation, and the step of that
 
     def is_best(self, step: int, evaluation: dict[str, Any]) -> bool:
-        """Hear an evaluation; say whether it is the best so far."""
-        self.last = evaluation
+        """Hear an evaluation; say whether its model is to be kept, as the best one so far, or as one task's."""
+        self.last, self.last_step = evaluation, step
+        own = self.rule == "each" and self._hear_each(step, evaluation)
         better = self.best is None or self.rule == "last" or self._value(evaluation) > self._value(self.best)
         if better:
             self.best_step, self.best, self.waited = step, evaluation, 0
         else:
             self.waited += 1
-        return better
+        return better or own
+
+    def _hear_each(self, step: int, evaluation: dict[str, Any]) -> bool:
+        tasks = evaluation["tasks"].items()
+        better = {t: own for t, own in tasks if t not in self.each or own["score"] > self.each[t]["dev"]["score"]}
+        self.each.update({task: {"step": step, "dev": own} for task, own in better.items()})
+        return bool(better)
+
+    @property
+    def kept_steps(self) -> set[int]:
+        """The steps whose models are the best for somebody."""
+        best = set() if self.best_step is None else {self.best_step}
+        return best | {own["step"] for own in self.each.values()}
 
     def _value(self, evaluation: dict[str, Any]) -> float:
         """What the rule looks at, the larger the better; None stands for a number that is none."""
@@ -43,8 +59,9 @@ class Judge:
         return self.patience is not None and self.waited >= self.patience
 
     def state_dict(self) -> dict[str, Any]:
-        return {"best_step": self.best_step, "best": self.best, "last": self.last, "waited": self.waited}
+        state = {"best_step": self.best_step, "best": self.best, "last": self.last, "waited": self.waited}
+        return {**state, "last_step": self.last_step, "each": self.each}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.best_step, self.best, self.last = state["best_step"], state["best"], state["last"]
-        self.waited = state["waited"]
+        self.waited, self.last_step, self.each = state["waited"], state["last_step"], dict(state["each"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.markup import escape
@@ -80,6 +80,16 @@ class ProgressBar:
         elif self._plain:
             line = f"{self._title}  step {done}/{self._steps} · {self._speed(done)} · {score} · {shown}"
             self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def told(self, notice: str | None) -> None:
+        """Say something about the whole run."""
+        if notice is not None:
+            self._say(notice)
+
+    def decided(self, line: Mapping[str, Any]) -> None:
+        """A round is over; say which branches could not be used."""
+        for task in line["diverged"]:
+            self._say(f"round {line['round']}: the branch of '{task}' broke (a loss was not a number), and is left out")
 
     def _speed(self, done: int) -> str:
         speed = (done - self._start) / max(time.perf_counter() - self._began, 1e-9)

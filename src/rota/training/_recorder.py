@@ -79,7 +79,7 @@ class Recorder:
             return
         step, parts = entry["step"], entry["parts"]
         losses, values = _read(entry["losses"]), _read(entry["values"])
-        if entry["skipped"]:
+        if entry["skipped"] or (self._skips and not all(map(math.isfinite, losses))):
             if not self._skips:
                 raise not_a_number(_culprit(parts, losses), step)
             self.skipped += 1

@@ -62,7 +62,7 @@ class EagerEngine:
             self._stepper.zero_grad(set_to_none=True)
             restore(buffers)
             return Outcome(Late(losses), skipped=True)
-        self._set_rate(self._rate_at(turn.step))
+        self._set_rate(self._rate_at(turn.clock))
         self._stepper.step()
         self._count(turn)
         if signal is None:

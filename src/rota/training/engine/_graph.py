@@ -142,7 +142,7 @@ class GraphEngine(EagerEngine):
         def load(rows: Pass) -> None:
             fetches = [functools.partial(getattr, part, "batch") for part in turn.parts]
             shares = [(p.task, p.ids, p.weight, fetch) for p, fetch in zip(turn.parts, fetches, strict=True)]
-            rows.load(shares, self._rate_at(turn.step))
+            rows.load(shares, self._rate_at(turn.clock))
 
         return self._capturer.obtain(key, make, load, self._train, self._prepare)
 

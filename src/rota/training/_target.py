@@ -1,0 +1,107 @@
+"""The dev rows of the task that counts, as something to be asked between updates."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import Any
+
+import torch
+from torch import nn
+
+from rota.errors import RotaError
+from rota.models import evaluating
+from rota.streams import Queue
+from rota.tasks import Batch, Ids, Task
+from rota.training._evaluate import by_length, evaluate, usual_rows
+from rota.training._repeatable import repeatably
+from rota.training._session import Session
+from rota.training.engine import EagerEngine, at_least_float
+
+
+class TargetRows:
+    """Loss, gradient and score of the target's dev rows, without dropout. In several processes each asks about all of
+    them, so that all of them know the same.
+
+    Args:
+        engine: Has the model.
+        task: The target.
+        session: Of the run.
+        batch_size: Rows in a forward pass; by default as many as suit the device.
+        batches: Batches that a gradient is computed of; None for all rows, as in the paper.
+        seed: Of the order of the batches, where they are not all.
+    """
+
+    def __init__(
+        self,
+        engine: EagerEngine,
+        task: Task,
+        session: Session,
+        batch_size: int | None = None,
+        batches: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        if not task.size("dev"):
+            raise RotaError(f"The target '{task.name}' expects dev rows, on which it is tuned. Found none.")
+        self._engine, self._task, self._session, self._rows = engine, task, session, task.splits["dev"]
+        self._most = batch_size or usual_rows(engine.model, self._rows)
+        self._wanted = batches
+        self._queue = Queue(task.name, len(self._rows), min(self._most, len(self._rows)), seed)
+
+    def gradient(self) -> float:
+        """Leave the gradient of the mean dev loss in the parameters; return the loss."""
+        model, batches = self._engine.model, self._batches()
+        self._engine.optimizer.zero_grad(set_to_none=True)
+        count = sum(len(batch) for batch in batches)
+        self._engine.ledger.dev_trained += count
+        with evaluating(model), _able_to_go_back(model):
+            losses = [repeatably(functools.partial(self._backward, batch, count)) for batch in batches]
+        return float(torch.stack(losses).sum())
+
+    def loss(self) -> float:
+        """The mean dev loss."""
+        loss = self._evaluated()["loss"]
+        return float("nan") if loss is None else float(loss)
+
+    def score(self) -> float:
+        """The dev score."""
+        return float(self._evaluated()["score"])
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"consumed": self._queue.consumed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._queue.consumed = state["consumed"]
+
+    def _evaluated(self) -> dict[str, Any]:
+        engine = self._engine
+        self._engine.ledger.scored += len(self._rows)
+        result = evaluate(engine.model, [self._task], "dev", self._most, look=engine.look)
+        found: dict[str, Any] = result["tasks"][self._task.name]
+        return found
+
+    def _batches(self) -> list[Batch]:
+        return self._all if self._wanted is None else [self._moved(self._queue.next()) for _ in range(self._wanted)]
+
+    @functools.cached_property
+    def _all(self) -> list[Batch]:
+        """All rows, made once, since they are asked again and again."""
+        order = by_length(self._rows)
+        return [self._moved(order[start : start + self._most]) for start in range(0, len(order), self._most)]
+
+    def _moved(self, ids: Ids) -> Batch:
+        return self._rows.batch(ids).to(self._session.accelerator.device)
+
+    def _backward(self, batch: Batch, count: int) -> torch.Tensor:
+        with self._session.accelerator.autocast():
+            outputs = self._engine.model(self._task.name, batch.inputs)
+        loss = self._task.kind.losses(at_least_float(outputs), batch.labels).sum() / count
+        loss.backward()
+        return loss.detach()
+
+
+def _able_to_go_back(model: nn.Module) -> contextlib.AbstractContextManager[Any]:
+    """cuDNN computes gradients of recurrent layers in training mode only."""
+    if any(isinstance(module, nn.RNNBase) for module in model.modules()):
+        return torch.backends.cudnn.flags(enabled=False)
+    return contextlib.nullcontext()

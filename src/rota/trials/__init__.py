@@ -1,0 +1,28 @@
+"""Train, look, and take it back: forks of a model, and the methods that are made of them.
+
+`fork` is for anybody's loop. `AlphaVIL` and `DIW` train in rounds: branches from the same parameters, one per task,
+which are then put together for the good of one target task. `alpha_vil` and `diw` are one such round in a plain loop;
+`rota.training.fit(…, trial=…)` makes whole runs of them.
+"""
+
+from rota.trials._alpha import AlphaSettings, tune
+from rota.trials._alpha_vil import AlphaVIL, alpha_vil
+from rota.trials._deltas import Deltas
+from rota.trials._diw import DIW, diw
+from rota.trials._fork import fork
+from rota.trials._trial import LEAST, Segment, Target, Trial
+
+__all__ = [
+    "DIW",
+    "LEAST",
+    "AlphaSettings",
+    "AlphaVIL",
+    "Deltas",
+    "Segment",
+    "Target",
+    "Trial",
+    "alpha_vil",
+    "diw",
+    "fork",
+    "tune",
+]

@@ -1,0 +1,188 @@
+"""DIW (Sivasankaran et al. 2017): weights from what each task does to the target, tried out until the target gains.
+
+The formula of the weights is not printed anywhere; this is a reconstruction from the description in the αVIL paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rota.trials._alpha_vil import Asked
+from rota.trials._saved import Kept
+from rota.trials._states import Memory
+from rota.trials._trial import JOINT, LEAST, Segment, Target, Trial, within
+
+
+class DIW(Trial):
+    """In each round every task trains a branch from the same parameters, without a weight, which gives the target a
+    score a_i. Then joint steps are tried from there; after a try, w_i += lr · (a_i − a_joint). The first try that beats
+    the score of the last round is kept, and the best one where none does.
+
+    Args:
+        model, optimizer, batches, target, fraction, memory: See `Trial`.
+        lr: Of the weights.
+        patience: Tries in a row that are not better than the best one of the round, after which that is kept.
+    """
+
+    name = "diw"
+
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        batches: Mapping[str, int],
+        target: str,
+        *,
+        fraction: float = 1.0,
+        memory: Memory = "reset",
+        lr: float = 0.1,
+        patience: int = 10,
+    ) -> None:
+        super().__init__(model, optimizer, batches, target, fraction=fraction, memory=memory)
+        self._lr, self._patience = lr, patience
+        self._described = {"memory": memory, "lr": lr, "patience": patience}
+        # A joint step has a batch of every task: as many batches in a try as in all branches.
+        self._joint = max(1, sum(self.lengths.values()) // len(self.tasks))
+        self._places = Kept([*(own for own in model.parameters() if own.requires_grad), *model.buffers()])
+        self._scores: dict[str, float | None] | None = (
+            None  # of the branches, None of a broken one; None between rounds
+        )
+        self._tries: list[float | None] = []
+        self._before: float | None = None  # the target's score at the end of the last round
+
+    @property
+    def heir(self) -> str:
+        return JOINT
+
+    @property
+    def at_border(self) -> bool:
+        return self._scores is None
+
+    def next(self, left: int) -> Segment | None:
+        if self._scores is None:
+            if left < sum(self.lengths.values()) + self._joint:
+                return None
+            self._scores, self._tries = {}, []
+            self._places.keep("start")
+        else:
+            self._places.bring("start")
+        branch = next((task for task in self.tasks if task not in self._scores), JOINT)
+        self._states.enter(branch)
+        if branch == JOINT:
+            return Segment({task: self.mixture[task] for task in self._usable}, self._joint)
+        return Segment({branch: 1.0}, self.lengths[branch])
+
+    @property
+    def _usable(self) -> list[str]:
+        """The tasks whose branch did not break."""
+        return [task for task, score in (self._scores or {}).items() if score is not None]
+
+    def finish(self, target: Target, left: int, broken: bool = False) -> dict[str, Any] | None:
+        assert self._scores is not None
+        score = None if broken else target.score()
+        waiting = [task for task in self.tasks if task not in self._scores]
+        if waiting:
+            self._states.leave(waiting[0])
+            self._scores[waiting[0]] = score
+            return None if waiting[1:] or self._usable else self._decided(None)
+        best = self._heard(score)
+        kept = None if best is None else self._tries[best]
+        better = kept is not None and (self._before is None or kept > self._before)
+        vain = len(self._tries) - 1 - (-1 if best is None else best)
+        if not better and vain < self._patience and left >= self._joint:
+            return None
+        return self._decided(best)
+
+    def _heard(self, score: float | None) -> int | None:
+        """Take in the score of a try; return the number of the best one so far, None if all of them broke."""
+        assert self._scores is not None
+        scores = [own for own in self._tries if own is not None]
+        if score is not None and (not scores or score > max(scores)):
+            self._places.keep("best")
+            self._states.leave(JOINT)
+        self._tries.append(score)
+        for task in self._usable:
+            if score is not None:
+                own = self._scores[task] or 0.0
+                self.weights[task] = max(LEAST, self.weights[task] + self._lr * (own - score))
+        known = [(own, -k) for k, own in enumerate(self._tries) if own is not None]
+        return -max(known)[1] if known else None
+
+    def _decided(self, best: int | None) -> dict[str, Any]:
+        assert self._scores is not None
+        line = {
+            "round": self.round,
+            "method": self.name,
+            "target": self.target,
+            "steps": {**self.lengths, "joint": self._joint},
+            "scores": self._scores,
+            "tries": self._tries,
+            "kept": best,
+            "weights": dict(self.weights),
+            "diverged": list(self.tasks) if best is None else [t for t in self.tasks if t not in self._usable],
+        }
+        self._places.bring("start" if best is None else "best")
+        self._places.clear()
+        self._states.round_over()
+        self._before = self._before if best is None else self._tries[best]
+        self._scores, self.round = None, self.round + 1
+        return line
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), **self._described}
+
+    def state_dict(self) -> dict[str, Any]:
+        scores = None if self._scores is None else dict(self._scores)
+        return {**super().state_dict(), "scores": scores, "tries": list(self._tries), "before": self._before}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        self._scores, self._tries, self._before = state["scores"], list(state["tries"]), state["before"]
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {**super().tensors(), **{f"places/{name}": own for name, own in self._places.tensors().items()}}
+
+    def load_tensors(self, tensors: dict[str, Tensor]) -> None:
+        super().load_tensors(tensors)
+        self._places.load_tensors(within(tensors, "places/"))
+
+
+def diw(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    train: Callable[[Mapping[str, float]], None],
+    tasks: list[str],
+    target: str,
+    score: Callable[[], float],
+    weights: Mapping[str, float] | None = None,
+    before: float | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """One round of DIW in a loop of your own.
+
+    Args:
+        model, optimizer: What is trained.
+        train: Trains the model on rows of the tasks that it is given, with their losses times these weights.
+        tasks, target: All of them, and the one that counts.
+        score: The target's dev score in [0, 1], with the model as it is.
+        weights: Of the tasks, from the last round; 1 for each in the first.
+        before: The score that the last round ended with.
+        options: Of `DIW`.
+
+    Returns:
+        What the log of a run holds of a round: among others "weights", and "tries" of which number "kept" is kept.
+    """
+    trial = DIW(model, optimizer, dict.fromkeys(tasks, 1), target, **options)
+    trial.weights.update(weights or {})
+    trial._before = before
+    asked, line, many = Asked(lambda: 0.0, score), None, 1_000_000
+    while line is None:
+        segment = trial.next(many)
+        assert segment is not None
+        train(segment.weights)
+        line = trial.finish(asked, many)
+    return line
