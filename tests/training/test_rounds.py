@@ -72,7 +72,7 @@ CASES = {
     ),
     "both, few dev rows": (functools.partial(AlphaVIL, merge="both", target_batches=1), {"eval_batch_size": 8}),
     "joint, bfloat16": (functools.partial(AlphaVIL, merge="joint", storage="bfloat16"), {}),
-    "some parameters": (functools.partial(AlphaVIL, only=["heads.*"], fraction=0.3), {}),
+    "some parameters": (functools.partial(AlphaVIL, only=["heads.*"], fraction=0.3, weighting="alignment"), {}),
     "diw": (functools.partial(DIW, fraction=0.5, patience=2), {}),
     "diw, shared memory": (functools.partial(DIW, fraction=0.3, patience=3, memory="shared"), {"num_workers": 1}),
 }
@@ -175,6 +175,9 @@ def test_what_cannot_be_trained_in_rounds_gets_a_sentence(tmp_path):
     several = [dataclasses.replace(task, auxiliary=False) for task in make_tasks()]
     with pytest.raises(RotaError, match=r"one target.*Found a, b, c\. Choose with --target"):
         train(tmp_path / "several", AlphaVIL, tasks=several)
+    blind = [dataclasses.replace(task, splits={"train": task.splits["train"]}) for task in make_tasks()]
+    with pytest.raises(RotaError, match="Task 'a' expects at least one dev row"):
+        train(tmp_path / "blind", AlphaVIL, tasks=blind)
     with pytest.raises(RotaError, match=r"--delay 0\. Found 3"):
         train(tmp_path / "delayed", AlphaVIL, SGD.model_copy(update={"delay": 3}))
     with pytest.raises(RotaError, match="Expected enough steps for a round of 14 updates"):

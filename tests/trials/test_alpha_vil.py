@@ -217,6 +217,21 @@ def test_the_first_round_is_the_sum_of_the_branches_computed_by_hand():
     assert round_["loss"] == pytest.approx({"before": 0.5 * 1.05**2, "after": 0.5 * (1 - model.at.item()) ** 2})
 
 
+@pytest.mark.parametrize("storage", ["full", "bfloat16"])
+def test_alignment_is_the_cosine_with_the_way_down_whatever_the_length(storage):
+    model = Point(0.0, 0.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.125)
+    goals = {"target": [1.0, 0.0], "far": [8.0, 8.0], "aside": [0.0, 2.0], "against": [-0.5, 0.0]}
+    goals = {task: torch.tensor(goal).double() for task, goal in goals.items()}
+    branches, gradient = hills(model, optimizer, goals, steps=1)
+    options = {"weighting": "alignment", "storage": storage, "alpha": AlphaSettings(steps=0)}
+    round_ = alpha_vil(model, optimizer, branches, "target", gradient, **options)
+    assert round_["alignment"] == pytest.approx({"target": 1.0, "far": 0.5**0.5, "aside": 0.0, "against": -1.0})
+    expected = {"target": 2.0, "far": 1 + 0.5**0.5, "aside": 1.0, "against": LEAST}
+    assert round_["weights"] == pytest.approx(expected)
+    assert model.at.tolist() == pytest.approx([0.125 * 8.5 / 4, 0.125 * 10 / 4])  # all α are 1
+
+
 def test_weights_never_fall_below_their_floor():
     model = Point(0.0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -19,7 +19,10 @@ Kinds of lines:
     survey  tasks: {task: {value (what its policy heard), uncertainty (as measured; null: none), loss}}, mixture
     pool    after a step whose rows were picked: tasks: {task: {candidates, picked, uncertainty (mean; null: none)}}
     skip    a step whose loss was not a number and was left out: tasks: {task: ids}
-Later kinds (round, trial) are added beside these; readers ignore kinds that they do not know.
+    round   a round of branches is decided: round, method, target, steps: {branch: updates}, weights: {task: weight
+            after it}, diverged: [task]; of αVIL also alpha, norm, cosine, alignment: {task: …}, loss: {before, after};
+            of DIW scores: {task: …}, tries: [score], kept (number of a try)
+Later kinds (trial) are added beside these; readers ignore kinds that they do not know.
 """
 
 from __future__ import annotations

@@ -70,6 +70,7 @@ class Rounds:
         if self._ahead:
             return None
         line = self.trial.finish(self._target, self._steps - done, self._broken)
+        self._target.forget()
         return line and {"kind": "round", "step": done, **line}
 
     def state_dict(self) -> dict[str, Any]:

@@ -58,6 +58,10 @@ class TargetRows:
             losses = [repeatably(functools.partial(self._backward, batch, count)) for batch in batches]
         return float(torch.stack(losses).sum())
 
+    def forget(self) -> None:
+        """Drop the gradient, which no captured step would."""
+        self._engine.optimizer.zero_grad(set_to_none=True)
+
     def loss(self) -> float:
         """The mean dev loss."""
         loss = self._evaluated()["loss"]

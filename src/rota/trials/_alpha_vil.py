@@ -240,7 +240,8 @@ def alpha_vil(
         gradient: Leaves the gradient of the target's dev loss in the parameters (after zeroing them) and returns the
             loss.
         weights: Of the tasks, from the last round; 1 for each in the first.
-        options: Of `AlphaVIL`.
+        options: Of `AlphaVIL`. What an optimizer remembers from round to round needs `AlphaVIL` itself, whose memory
+            outlives a round.
 
     Returns:
         What the log of a run holds of a round: among others "alpha", and "weights" for the next one.
