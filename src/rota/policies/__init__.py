@@ -6,6 +6,7 @@ from rota.policies._ends import WithEnds
 from rota.policies._exp3s import Exp3S
 from rota.policies._fixed import Fixed, proportional, uniform
 from rota.policies._tempered import Tempered
+from rota.policies._thompson import Thompson
 from rota.policies._tracking import Tracking
 from rota.policies._union import Union
 from rota.policies._wrappers import Hold, WithFloor
@@ -18,6 +19,7 @@ __all__ = [
     "Policy",
     "Stateful",
     "Tempered",
+    "Thompson",
     "Tracking",
     "Union",
     "WithEnds",
