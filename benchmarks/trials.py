@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -41,6 +42,8 @@ RUNS = {
 }
 ALLOWED = {"alphavil": len(TASKS) + 2, "alphavil, bfloat16 deltas": len(TASKS) / 2 + 2}
 MOST_PER_STEP = 1.15
+EXACT = {"MALLOC_MMAP_THRESHOLD_": "1048576", "MALLOC_TRIM_THRESHOLD_": "0"}
+"""Tells glibc to give memory back at once, so that the peak of a process is that of its tensors."""
 
 
 def fields(data: Path) -> dict[str, object]:
@@ -52,13 +55,16 @@ def fields(data: Path) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path)
+    parser.add_argument("--data", type=Path, default=data_folder(), help="folder with glue/ and superglue/")
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each timing")
     parser.add_argument("--dev-rows", type=int, default=128, help="of the target, in a step of α")
     parser.add_argument("--only", nargs="+", choices=["memory", "tuning"], default=["memory", "tuning"])
     parser.add_argument("--child", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    data = data_folder(chosen.data)
+    data = chosen.data
+    if data is None:
+        print("skipped: this needs a folder with glue/ and superglue/ (--data, or $ROTA_DATA)")
+        return
     if chosen.child:
         print(json.dumps(peak(chosen.child, data)))
         return
@@ -73,7 +79,7 @@ def show_memory(data: Path) -> None:
     found = {}
     for name in RUNS:
         child = [sys.executable, __file__, "--data", str(data), "--child", name]
-        done = subprocess.run(child, capture_output=True, text=True, check=True)
+        done = subprocess.run(child, capture_output=True, text=True, check=True, env={**os.environ, **EXACT})
         found[name] = json.loads(done.stdout.splitlines()[-1])
     plain, copy = found["ordinary training"]["peak"], found["ordinary training"]["copy"]
     print(f"\nPeak memory, {len(TASKS)} tasks; a copy of the trained parameters is {copy / 2**20:.0f} MiB")
@@ -87,7 +93,7 @@ def peak(name: str, data: Path) -> dict[str, float]:
     """The most memory that a run takes, and the size of the trained parameters."""
     fraction = {"fraction": 0.01} if RUNS[name]["method"] == "alphavil" else {}
     options = {**RUNS[name].get("options", {}), **fraction}
-    own = {**fields(data), **RUNS[name], "options": options, "steps": 20}
+    own = {**fields(data), **RUNS[name], "options": options, "steps": 11 if options else 3}
     with tempfile.TemporaryDirectory() as folder:
         run_plan(make_plan(own), Path(folder) / "run", progress=False)
         size = sum(
