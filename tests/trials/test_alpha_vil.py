@@ -232,6 +232,15 @@ def test_alignment_is_the_cosine_with_the_way_down_whatever_the_length(storage):
     assert model.at.tolist() == pytest.approx([0.125 * 8.5 / 4, 0.125 * 10 / 4])  # all α are 1
 
 
+def test_a_single_branch_is_kept_whatever_the_weights_follow():
+    for options in ({}, {"weighting": "alignment"}):
+        model = Point(0.0)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        branches, gradient = hills(model, optimizer, {"target": torch.tensor([1.0]).double()}, steps=1)
+        alpha_vil(model, optimizer, branches, "target", gradient, alpha=AlphaSettings(steps=0), **options)
+        assert model.at.item() == pytest.approx(0.1)
+
+
 def test_weights_never_fall_below_their_floor():
     model = Point(0.0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal
 
 import torch
@@ -15,7 +15,7 @@ from rota.trials._alpha import AlphaSettings, tune
 from rota.trials._deltas import Deltas, Storage
 from rota.trials._saved import Kept
 from rota.trials._states import Memory
-from rota.trials._trial import JOINT, LEAST, Segment, Target, Trial, within
+from rota.trials._trial import JOINT, LEAST, Asked, Segment, Target, Trial, within
 
 Merge = Literal["deltas", "joint", "both"]
 """What a round leaves: the mixture of its deltas (the paper); nothing but the weights, with which joint steps begin
@@ -142,9 +142,9 @@ class AlphaVIL(Trial):
             self._buffers.bring("target")
         alignment = self._alignments(target)
         alpha, losses = tune(self._deltas, target.gradient, self._alpha)
-        if len(self.tasks) > 1 or losses or None in self._norms.values():
+        moved = len(self.tasks) > 1 or losses or alignment is not None or None in self._norms.values()
+        if moved:  # otherwise a single branch is kept as it is: θ + (θ' − θ) need not be θ' to the last bit
             self._deltas.mix(alpha)
-        # else: a single branch is kept as it is, since θ + (θ' − θ) need not be θ' to the last bit
         after = target.loss() if losses else None
         moves = (alpha - 1.0).tolist() if alignment is None else alignment
         for task, move in zip(self.tasks, moves, strict=True):
@@ -211,17 +211,6 @@ class AlphaVIL(Trial):
         self._buffers.load_tensors(within(tensors, "buffers/"))
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A target of a plain loop, from two functions."""
-
-    gradient: Callable[[], float]
-    score: Callable[[], float]
-
-    def loss(self) -> float:
-        return self.gradient()
-
-
 def alpha_vil(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
@@ -240,13 +229,13 @@ def alpha_vil(
         gradient: Leaves the gradient of the target's dev loss in the parameters (after zeroing them) and returns the
             loss.
         weights: Of the tasks, from the last round; 1 for each in the first.
-        options: Of `AlphaVIL`. What an optimizer remembers from round to round needs `AlphaVIL` itself, whose memory
-            outlives a round.
+        options: Of `AlphaVIL`, but for `merge`: joint steps after the round are your own. What an optimizer remembers
+            from round to round needs `AlphaVIL` itself, whose memory outlives a round.
 
     Returns:
         What the log of a run holds of a round: among others "alpha", and "weights" for the next one.
     """
-    trial = AlphaVIL(model, optimizer, dict.fromkeys(branches, 1), target, **options)
+    trial = AlphaVIL(model, optimizer, dict.fromkeys(branches, 1), target, merge="deltas", **options)
     if trial.notice is not None:
         warnings.warn(trial.notice, stacklevel=2)
     trial.weights.update(weights or {})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -40,6 +42,9 @@ class Deltas:
         self.tasks = list(tasks)
         mixed, rest = _parted(model, only)
         self._mixed, self._rest = Flat(mixed), Flat(rest)
+        self._device = mixed[0].device
+        # The widest type among the parameters: nothing is lost on the way.
+        self._dtype = functools.reduce(torch.promote_types, (own.dtype for own in (*mixed, *rest)), torch.float32)
         self._storage = storage
         self._base: Tensor | None = None
 
@@ -63,11 +68,11 @@ class Deltas:
         way = self._work
         self._mixed.read(way)
         way.sub_(self._base_of_mixed).mul_(scale)
-        other = self._rest.empty()
+        other = torch.empty_like(self._sum)
         self._rest.read(other)
         other.sub_(self._base_of_rest).mul_(scale)
         length = float(torch.hypot(torch.linalg.vector_norm(way), torch.linalg.vector_norm(other)))
-        if torch.isfinite(torch.tensor(length)):
+        if math.isfinite(length):
             self._deltas[self.tasks.index(task)].copy_(way)
             self._sum.add_(other)
         return length
@@ -125,21 +130,15 @@ class Deltas:
             for name, own in self.tensors().items():
                 own.copy_(tensors[name])
 
-    def close(self) -> None:
-        """Give the memory back until the next fork."""
-        self._base = None
-        del self._work, self._deltas, self._sum
-
     def _allocate(self) -> None:
-        size = self._mixed.size + self._rest.size
-        self._base = torch.empty(size, dtype=self._mixed.dtype, device=self._mixed.device)
-        self._work = self._mixed.empty()
+        make = functools.partial(torch.zeros, dtype=self._dtype, device=self._device)
+        self._base = make(self._mixed.size + self._rest.size)
+        self._work, self._sum = make(self._mixed.size), make(self._rest.size)
         self._deltas = torch.zeros(
             (len(self.tasks), self._mixed.size),
-            dtype=torch.bfloat16 if self._storage == "bfloat16" else self._mixed.dtype,
-            device="cpu" if self._storage == "cpu" else self._mixed.device,
+            dtype=torch.bfloat16 if self._storage == "bfloat16" else self._dtype,
+            device="cpu" if self._storage == "cpu" else self._device,
         )
-        self._sum = torch.zeros(self._rest.size, dtype=self._mixed.dtype, device=self._mixed.device)
 
     @property
     def _base_of_mixed(self) -> Tensor:

@@ -11,10 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rota.trials._alpha_vil import Asked
 from rota.trials._saved import Kept
 from rota.trials._states import Memory
-from rota.trials._trial import JOINT, LEAST, Segment, Target, Trial, within
+from rota.trials._trial import JOINT, LEAST, Asked, Segment, Target, Trial, within
 
 
 class DIW(Trial):
@@ -26,6 +25,7 @@ class DIW(Trial):
         model, optimizer, batches, target, fraction, memory: See `Trial`.
         lr: Of the weights.
         patience: Tries in a row that are not better than the best one of the round, after which that is kept.
+        before: The target's score that the first round has to beat; None: any will do.
     """
 
     name = "diw"
@@ -41,6 +41,7 @@ class DIW(Trial):
         memory: Memory = "reset",
         lr: float = 0.1,
         patience: int = 10,
+        before: float | None = None,
     ) -> None:
         super().__init__(model, optimizer, batches, target, fraction=fraction, memory=memory)
         self._lr, self._patience = lr, patience
@@ -52,7 +53,7 @@ class DIW(Trial):
             None  # of the branches, None of a broken one; None between rounds
         )
         self._tries: list[float | None] = []
-        self._before: float | None = None  # the target's score at the end of the last round
+        self._before = before  # the target's score at the end of the last round
 
     @property
     def heir(self) -> str:
@@ -176,9 +177,8 @@ def diw(
     Returns:
         What the log of a run holds of a round: among others "weights", and "tries" of which number "kept" is kept.
     """
-    trial = DIW(model, optimizer, dict.fromkeys(tasks, 1), target, **options)
+    trial = DIW(model, optimizer, dict.fromkeys(tasks, 1), target, before=before, **options)
     trial.weights.update(weights or {})
-    trial._before = before
     asked, line, many = Asked(lambda: 0.0, score), None, 1_000_000
     while line is None:
         segment = trial.next(many)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -44,6 +44,17 @@ class Target(Protocol):
 
     def score(self) -> float:
         """The dev score in [0, 1]."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A target of a plain loop, from two functions."""
+
+    gradient: Callable[[], float]
+    score: Callable[[], float]
+
+    def loss(self) -> float:
+        return self.gradient()
 
 
 class Trial(ABC):
