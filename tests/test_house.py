@@ -34,6 +34,7 @@ GROUND = {
     "policies",
     "curves",
     "offpolicy",
+    "search",
     "simulation",
     "runlog",
 }
@@ -116,11 +117,12 @@ def run_python(code: str) -> str:
     [
         "rota",
         "rota.policies, rota.simulation, rota.curves, rota.offpolicy, rota.report, rota.runlog, rota.schedules",
+        "rota.search",
         "rota.cli, rota.methods",
     ],
 )
 def test_light_imports_do_not_load_torch(names):
-    heavy = "{'torch', 'accelerate', 'sklearn', 'plotly', 'transformers'}"
+    heavy = "{'torch', 'accelerate', 'sklearn', 'optuna', 'plotly', 'transformers'}"
     assert run_python(f"import sys, {names}; print({heavy} & set(sys.modules))").strip() == "set()"
 
 

@@ -1,0 +1,71 @@
+"""What a search found."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Number = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class RatioTrial:
+    """One ratio that was tried.
+
+    Attributes:
+        number: Its place in the search, from 0.
+        ratio: Batches of each task per cycle, or shares that sum to one.
+        value: The mean score over the seeds; of a pruned trial what it last reported, or None.
+        values: The score of each seed.
+        state: `done`, `pruned` (stopped early, or its training diverged) or `reused` (the same ratio was known).
+        acquisition: Which acquisition proposed it: `PI`, `EI` or `UCB`; None for random points and grids.
+        steps: Training steps that it reported, over all seeds.
+        seconds: How long it took.
+    """
+
+    number: int
+    ratio: Mapping[str, Number]
+    value: float | None
+    values: tuple[float, ...]
+    state: Literal["done", "pruned", "reused"]
+    acquisition: str | None
+    steps: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RatioSearch:
+    """A search, finished or under way.
+
+    Attributes:
+        name: The study's name in its storage.
+        trials: What was tried, in the order of the search.
+    """
+
+    name: str
+    trials: tuple[RatioTrial, ...]
+
+    @property
+    def best(self) -> RatioTrial | None:
+        """The trial with the largest value, the first of several; None as long as none has finished."""
+        finished = [trial for trial in self.trials if trial.state != "pruned" and trial.value is not None]
+        return max(finished, key=lambda trial: trial.value or 0.0, default=None)
+
+    @property
+    def ratio(self) -> dict[str, Number] | None:
+        """The best ratio."""
+        return dict(self.best.ratio) if self.best else None
+
+    @property
+    def value(self) -> float | None:
+        """The value of the best ratio."""
+        return self.best.value if self.best else None
+
+    @property
+    def best_so_far(self) -> tuple[float, ...]:
+        """The largest value after each trial; −∞ as long as none has finished."""
+        values = (trial.value if trial.state != "pruned" else None for trial in self.trials)
+        return tuple(itertools.accumulate((-math.inf if value is None else value for value in values), max))

@@ -1,0 +1,188 @@
+"""What may be proposed: ratios of whole numbers, mixtures on the simplex, or any box of numbers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+Floats = NDArray[np.float64]
+Bounds = tuple[int, int]
+
+CELLS = 30_000  # up to so many points the acquisition is maximised over all of them
+SAMPLED = 4_000  # otherwise over so many random ones and the neighbours of the best
+
+
+class Space(ABC):
+    """A set of points, one number per name.
+
+    `canonical` maps points that need not be evaluated twice to the same row; `features` is what the Gaussian process
+    sees of them.
+    """
+
+    names: tuple[str, ...]
+
+    @abstractmethod
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """The same set in Optuna's words."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, count: int) -> Floats:
+        """Random points, one per row."""
+
+    @abstractmethod
+    def candidates(self, rng: np.random.Generator, good: Floats) -> Floats:
+        """The points to choose from: all, or a sample and the neighbours of `good` ones."""
+
+    @abstractmethod
+    def canonical(self, points: Floats) -> Floats: ...
+
+    @abstractmethod
+    def features(self, points: Floats) -> Floats: ...
+
+    @abstractmethod
+    def grid(self, size: int) -> Floats:
+        """About `size` different points, evenly spread."""
+
+    def as_params(self, point: Floats) -> dict[str, float]:
+        return {name: float(x) for name, x in zip(self.names, point, strict=True)}
+
+
+def spread(points: Floats, size: int) -> Floats:
+    chosen = np.linspace(0, len(points) - 1, min(size, len(points))).round().astype(int)
+    spread: Floats = points[chosen]
+    return spread
+
+
+class Ratios(Space):
+    """Whole numbers of batches per task, of which at least one is not zero."""
+
+    def __init__(self, bounds: Mapping[str, Bounds]) -> None:
+        self.names = tuple(bounds)
+        self.low = np.array([low for low, _ in bounds.values()])
+        self.high = np.array([high for _, high in bounds.values()])
+        self._all: Floats | None = None
+
+    def distributions(self) -> dict[str, BaseDistribution]:
+        from optuna.distributions import IntDistribution
+
+        limits = zip(self.names, self.low, self.high, strict=True)
+        return {name: IntDistribution(int(low), int(high)) for name, low, high in limits}
+
+    @property
+    def size(self) -> int:
+        return math.prod(int(n) for n in self.high - self.low + 1)
+
+    def draw(self, rng: np.random.Generator, count: int) -> Floats:
+        points = rng.integers(self.low, self.high + 1, size=(count, len(self.names))).astype(float)
+        points[points.sum(axis=1) == 0] = self.high  # nothing at all is no ratio
+        return points
+
+    def candidates(self, rng: np.random.Generator, good: Floats) -> Floats:
+        if self.size <= CELLS:
+            if self._all is None:
+                cells = itertools.product(
+                    *(range(low, high + 1) for low, high in zip(self.low, self.high, strict=True))
+                )
+                everything = np.array(list(cells), dtype=float)
+                self._all = self._smallest_first(everything)
+            return self._all
+        near = [point + step * unit for point in good for unit in np.eye(len(self.names)) for step in (-2, -1, 1, 2)]
+        points = np.vstack([self.draw(rng, SAMPLED), np.clip(np.array(near), self.low, self.high)])
+        return self._smallest_first(np.unique(points, axis=0))
+
+    @staticmethod
+    def _smallest_first(points: Floats) -> Floats:
+        """Of equally promising points the first wins: the one with the shortest cycle."""
+        points = points[points.sum(axis=1) > 0]
+        ordered: Floats = points[np.argsort(points.sum(axis=1), kind="stable")]
+        return ordered
+
+    def canonical(self, points: Floats) -> Floats:
+        """20:0:5 and 4:0:1 are one ratio."""
+        whole = points.astype(int)
+        divisor = np.gcd.reduce(whole, axis=1)
+        reduced: Floats = (whole // np.maximum(divisor, 1)[:, None]).astype(float)
+        return reduced
+
+    def features(self, points: Floats) -> Floats:
+        """Shares of the auxiliaries. A training hears of its ratio through the shares, so scores are smooth in them;
+        the same step from 1 to 2 or from 19 to 20 batches is a large one or none at all."""
+        shares: Floats = points[:, 1:] / points.sum(axis=1, keepdims=True)
+        return shares
+
+    def grid(self, size: int) -> Floats:
+        for levels in itertools.count(2):
+            axes = [
+                np.unique(np.linspace(low, high, levels).round()) for low, high in zip(self.low, self.high, strict=True)
+            ]
+            points = self._smallest_first(np.array(list(itertools.product(*axes))))
+            _, first = np.unique(self.canonical(points), axis=0, return_index=True)
+            if len(first) >= size or levels > np.max(self.high - self.low):
+                return spread(points[np.sort(first)], size)
+        raise AssertionError
+
+
+class Simplex(Space):
+    """Shares of the tasks, which sum to one, in steps of a thousandth."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+
+    def distributions(self) -> dict[str, BaseDistribution]:
+        from optuna.distributions import FloatDistribution
+
+        return {name: FloatDistribution(0.0, 1.0) for name in self.names}
+
+    @staticmethod
+    def _rounded(shares: Floats) -> Floats:
+        """The first task takes what rounding leaves over."""
+        points = shares.round(3)
+        points[:, 0] = (1.0 - points[:, 1:].sum(axis=1)).round(3)
+        kept: Floats = points[points[:, 0] >= 0]
+        return kept
+
+    def draw(self, rng: np.random.Generator, count: int) -> Floats:
+        points = rng.dirichlet(np.ones(len(self.names)), size=count)
+        return self._rounded(np.minimum(points, 0.998))
+
+    def candidates(self, rng: np.random.Generator, good: Floats) -> Floats:
+        sharpness = np.repeat([20.0, 100.0, 500.0], 100)
+        near = [rng.dirichlet(1e-3 + s * point) for point in good for s in sharpness]
+        corners = np.eye(len(self.names))
+        return np.vstack([self.draw(rng, SAMPLED), self._rounded(np.array([*near, *corners]))])
+
+    def canonical(self, points: Floats) -> Floats:
+        return points.round(3)
+
+    def features(self, points: Floats) -> Floats:
+        """The share of the first task follows from the others."""
+        return points[:, 1:]
+
+    def grid(self, size: int) -> Floats:
+        for steps in itertools.count(1):
+            points = np.array(list(_compositions(steps, len(self.names)))) / steps
+            if len(points) >= size:
+                return spread(self._rounded(points), size)
+        raise AssertionError
+
+
+def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """All ways to write `total` as an ordered sum of `parts` numbers from 0.
+
+    >>> list(_compositions(2, 2))
+    [(0, 2), (1, 1), (2, 0)]
+    """
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        yield from ((first, *rest) for rest in _compositions(total - first, parts - 1))
