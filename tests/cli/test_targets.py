@@ -51,6 +51,7 @@ def test_multitask_keeps_the_best_model_of_each_task_unless_told_otherwise(rota_
     [
         (["--target", "lefd"], "target 'lefd'"),
         (["--method", "alphavil"], "Choose with --target"),
+        (["--method", "thompson"], "'thompson' expects a target"),
         (["--method", "singletask"], "expects a target. Choose one of left, right, noise"),
         (["--method", "alphavil", "--target", "left", "--tasks", "left"], "expects other tasks beside the target"),
         (["--method", "diw", "--target", "left", "--steps", "3"], "Expected enough steps for a round"),

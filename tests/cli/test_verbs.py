@@ -22,7 +22,7 @@ TINY = ["--steps", 6, "--eval-every", 3, "--rows", "left=40,right=40", "--tasks"
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_trains(rota_main, tmp_path, method):
     flags = ["--weights", "left=1,right=2"] if method in ("fixed", "cycle", "joint") else []
-    if METHODS[method].make_trial or METHODS[method].target_only:
+    if METHODS[method].make_trial or METHODS[method].make_reward or METHODS[method].target_only:
         flags = ["--target", "left"]
     code, out, err = rota_main("train", *TINY, "--method", method, *flags, "--out", tmp_path / "r")
     assert code == 0, err

@@ -19,13 +19,13 @@ import rota
 from rota.errors import RotaError
 from rota.feedback import Feedback
 from rota.models import MultiTaskModel, SmallConv
-from rota.policies import Exp3S, Hold, Policy, Tracking, Union, uniform
+from rota.policies import Exp3S, Hold, Policy, Thompson, Tracking, Union, uniform
 from rota.runlog import LOG, Run
 from rota.settings import Settings
 from rota.signals import prediction_gain, visit_gain
 from rota.streams import JointStream, TaskStream
 from rota.tasks import Classification, Regression, Task, TensorRows
-from rota.training import NotANumberError, Survey, evaluate, fit
+from rota.training import NotANumberError, Reward, Survey, evaluate, fit
 from rota.training._checkpoint import Checkpoints
 from rota.training.engine import EagerEngine
 
@@ -97,6 +97,7 @@ CASES = {
     "held": (lambda: Hold(Exp3S(NAMES, eta=0.5), 3), {"signal": prediction_gain}, {"delay": 5}),
     "joint": (lambda: Exp3S(NAMES, eta=0.5), {"signal": prediction_gain, "stream": JointStream}, {"delay": 1}),
     "sgd, accumulated, workers": (lambda: uniform(NAMES), {}, {"optimizer": "sgd", "accumulate": 2, "num_workers": 2}),
+    "thompson": (lambda: Hold(Thompson(NAMES, primary="a"), 3), {"reward": Reward(3)}, {"delay": 2}),
     "surveys": (lambda: Tracking(NAMES), {"survey": Survey(every=6, passes=3, capped=True)}, {"delay": 2}),
     "adamax, loss rule": (lambda: uniform(NAMES), {}, {"optimizer": "adamax", "best": "loss", "clip": None}),
 }

@@ -14,7 +14,7 @@ from rota.policies import Policy
 from rota.runlog import Run
 
 if TYPE_CHECKING:
-    from rota.training import Survey, Trials
+    from rota.training import Reward, Survey, Trials
 
 
 def _nobody_trains(name: str, method: str, options: Mapping[str, Any]) -> Run:
@@ -30,6 +30,7 @@ class Given:
         batches: Batches of each task in one pass over its rows.
         steps: Length of the run.
         seed: Of the run.
+        target: The task that counts, if there is one alone.
         train: Trains an inner run, which has a name, a method and its options, and is like the run in all else.
     """
 
@@ -37,6 +38,7 @@ class Given:
     batches: Mapping[str, int]
     steps: int
     seed: int
+    target: str | None = None
     train: Callable[[str, str, Mapping[str, Any]], Run] = _nobody_trains
 
     @property
@@ -60,6 +62,7 @@ class Method:
         make_survey: Makes from its options what its policy hears about all tasks from time to time.
         make_picking: Makes from its options those of its stream.
         make_trial: Makes from its options what is trained in rounds.
+        make_reward: Makes from its options what its policy hears at the end of each round of turns.
         target_only: Whether it leaves out all tasks but the target.
         best: What makes a checkpoint the best, where neither the plan nor a target says so.
     """
@@ -74,6 +77,7 @@ class Method:
     make_survey: Callable[[BaseModel], Survey] | None = None
     make_picking: Callable[[BaseModel], Mapping[str, Any]] | None = None
     make_trial: Callable[[BaseModel], Trials] | None = None
+    make_reward: Callable[[BaseModel], Reward] | None = None
     target_only: bool = False
     best: Literal["each"] | None = None
 
@@ -93,6 +97,10 @@ class Method:
     def trial(self, options: Mapping[str, Any]) -> Trials | None:
         """What it trains in rounds, if it does."""
         return self.make_trial(self._checked(options)) if self.make_trial else None
+
+    def reward(self, options: Mapping[str, Any]) -> Reward | None:
+        """What its policy hears at the end of each round of turns, if it does."""
+        return self.make_reward(self._checked(options)) if self.make_reward else None
 
     def _checked(self, options: Mapping[str, Any]) -> BaseModel:
         model = self.options

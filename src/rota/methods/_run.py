@@ -70,6 +70,7 @@ def run_plan(plan: Plan, folder: Path, *, resume: bool | str = False, progress: 
         progress=progress,
         before=inner.runs,
         trial=method.trial(plan.options),
+        reward=method.reward(plan.options),
     )
 
 
@@ -115,6 +116,8 @@ def _policy(method: Method, plan: Plan, tasks: list[Task], inner: _InnerRuns) ->
     sizes = {task.name: task.size() for task in tasks}
     processes = int(os.environ.get("WORLD_SIZE", 1))  # as torchrun says; each works on its part of a batch
     batches = batches_per_pass(sizes, rows_per_step(tasks, plan.batch_size, plan.accumulate * processes))
-    policy = method.policy(Given(sizes, batches, plan.steps, plan.seed, inner.train), plan.options)
+    counted = [task.name for task in tasks if task.counted]
+    target = counted[0] if len(counted) == 1 else None
+    policy = method.policy(Given(sizes, batches, plan.steps, plan.seed, target, inner.train), plan.options)
     ends = {task.name: task.stop_after for task in tasks if task.stop_after is not None}
     return WithEnds(policy, ends) if ends else policy

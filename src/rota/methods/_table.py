@@ -9,7 +9,9 @@ from rota.methods._method import Method
 from rota.methods._mixtures import MIXTURES
 from rota.methods._picked import PICKED
 from rota.methods._target import TARGETED
+from rota.methods._thompson import THOMPSON
 
 METHODS: dict[str, Method] = {
-    method.name: method for method in (*MIXTURES, EXP3S, EXP3S_VISITS, COUNTERFACTUAL, *ACTIVE, *PICKED, *TARGETED)
+    method.name: method
+    for method in (*MIXTURES, EXP3S, EXP3S_VISITS, COUNTERFACTUAL, *ACTIVE, *PICKED, *TARGETED, THOMPSON)
 }

@@ -5,6 +5,7 @@ from rota.training._evaluate import collect_facts, evaluate, evaluation_tasks, u
 from rota.training._fit import fit
 from rota.training._folder import refuse_old
 from rota.training._recorder import NotANumberError
+from rota.training._reward import Reward
 from rota.training._rounds import Trials
 from rota.training._survey import Survey
 from rota.training.engine import captured_looks, look
@@ -12,6 +13,7 @@ from rota.training.engine import captured_looks, look
 __all__ = [
     "Checkpoints",
     "NotANumberError",
+    "Reward",
     "Survey",
     "Trials",
     "captured_looks",

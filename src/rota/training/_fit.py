@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from rota.feedback import Feedback
+from rota.feedback import Choice, Feedback
 from rota.policies import Policy, Stateful
 from rota.runlog import LOG, SUMMARY, LogWriter, Run, write_json
 from rota.settings import Settings
@@ -26,6 +27,7 @@ from rota.training._keeper import Keeper
 from rota.training._progress import ProgressBar
 from rota.training._questions import Questions
 from rota.training._recorder import Recorder
+from rota.training._reward import Reward, Rewarder
 from rota.training._rounds import Rounds, Trials, all_broke, make_rounds
 from rota.training._session import Session, surroundings, threads_for
 from rota.training._settled import settled
@@ -49,6 +51,7 @@ def fit(
     survey: Survey | None = None,
     before: Sequence[Run] = (),
     trial: Trials | None = None,
+    reward: Reward | None = None,
 ) -> Run:
     """Train `model` on `tasks` as `policy` says, and keep everything in `folder`.
 
@@ -70,6 +73,7 @@ def fit(
         before: Finished runs that were trained for the sake of this one; their cost is counted in its own.
         trial: Where given, training goes in rounds, such as `functools.partial(AlphaVIL, fraction=0.25)`; the only task
             that is not auxiliary is the target, and the stream is not asked.
+        reward: What the policy hears at the end of each round of turns about the score that counts.
 
     Returns:
         The finished run.
@@ -80,7 +84,7 @@ def fit(
     with surroundings(threads_for(model, settings), gpu=session.accelerator.device.type == "cuda"):
         session.seed(settings.seed)
         training = _Training(
-            model, tasks, policy, Path(folder), settings, stream, signal, session, survey, before, trial
+            model, tasks, policy, Path(folder), settings, stream, signal, session, survey, before, trial, reward
         )
         start = training.open(resume)
         if start is None:
@@ -112,14 +116,14 @@ class _Training:
         survey: Survey | None,
         before: Sequence[Run],
         trial: Trials | None,
+        reward: Reward | None,
     ) -> None:
         self.tasks, self.policy, self.folder, self.settings = tasks, policy, folder, settings
         self.evaluated = evaluation_tasks(tasks, settings.eval_rows)
         self.signal, self.session, self.before = signal, session, before
         trained = [task for task in tasks if task.trained]
         rows = rows_per_step(trained, settings.batch_size, settings.accumulate * session.shard.world)
-        make_stream = BranchStream if trial else stream
-        self.stream = make_stream(
+        self.stream = (BranchStream if trial else stream)(
             trained, policy, rows, settings.seed, session.shard, settings.num_workers, settings.group_lengths
         )
         engine = EagerEngine if settings.engine == "eager" else GraphEngine
@@ -130,6 +134,7 @@ class _Training:
             Surveyor(survey, self.engine.model, trained, settings.seed, settings.eval_batch_size) if survey else None
         )
         self.rounds = make_rounds(trial, self.stream, self.engine, trained, rows, session, settings) if trial else None
+        self.rewarder = Rewarder(reward) if reward else None
         self.judge = Judge(settings.best, settings.patience)
 
     def run(self, start: int, bar: ProgressBar) -> None:
@@ -155,6 +160,8 @@ class _Training:
                     self._evaluate(done, bar)
                 if self.surveyor and done % self.surveyor.survey.every == 0 and done < settings.steps:
                     self._survey(done, self.surveyor)
+                if self.rewarder and done % self.rewarder.reward.every == 0 and turn.choice:
+                    self._reward(done, turn.choice, self.rewarder)
                 if self.keeper.is_time(done, evaluates):
                     self.keeper.save(done)
                 if self.log is not None and self.log.waiting >= FLUSH:
@@ -216,12 +223,11 @@ class _Training:
 
     def _make_keeper(self) -> Keeper:
         memories: dict[str, Stateful] = {"policy": self.policy, "stream": self.stream, "recorder": self.recorder}
-        if self.surveyor:
-            memories["surveyor"] = self.surveyor
+        optional = {"surveyor": self.surveyor, "rewarder": self.rewarder}
+        memories |= {name: memory for name, memory in optional.items() if memory is not None}
         return Keeper(
             *(self.folder, self.checkpoints, self.session, self.settings, self.engine, self.judge, self.log),
-            memories,
-            self.rounds,
+            *(memories, self.rounds),
         )
 
     def _describe(self) -> dict[str, Any]:
@@ -229,11 +235,11 @@ class _Training:
         description = describe(
             self.settings, self.tasks, self.policy, self.stream, self.signal, survey, model, self.session
         )
-        return {**description, "trial": self.rounds.trial.describe() if self.rounds else None}
+        reward = asdict(self.rewarder.reward) if self.rewarder else None
+        return {**description, "trial": self.rounds.trial.describe() if self.rounds else None, "reward": reward}
 
     def close(self) -> None:
-        """Write what still waits in memory: whoever looks for the reason of a crash looks there. Leave the model as any
-        other."""
+        """Write what still waits in memory, where one looks for the reason of a crash; leave the model as any other."""
         self.engine.close()
         if self.log is not None:
             with contextlib.suppress(OSError):
@@ -244,6 +250,8 @@ class _Training:
         mixture = self.rounds.trial.mixture if self.rounds else self.policy.shares(done)
         self.recorder.note({"kind": "eval", "step": done, **result, "mixture": mixture})
         bar.evaluated(done, result["average"], mixture)
+        if self.rewarder and not done:
+            self.rewarder.start(result["average"] or 0.0)
         if done and self.judge.is_best(done, result) and self.session.writes:
             self.keeper.remember_best(done)
 
@@ -255,12 +263,22 @@ class _Training:
         self.recorder.note({"kind": "survey", "step": done, "tasks": found, "mixture": self.policy.shares(done)})
         self.engine.ledger.scored += surveyor.examples
 
+    def _reward(self, done: int, choice: Choice, rewarder: Rewarder) -> None:
+        """Tell the policy whether the round that is over did good."""
+        counted = [task for task in self.evaluated if task.counted]
+        line = rewarder(choice, done, self._look_at(counted, "dev")["average"] or 0.0)
+        self.policy.observe(choice.scored(line["value"]))
+        self.recorder.note(line)
+        self.engine.ledger.scored += sum(task.size("dev") for task in counted)
+
     def _score(self, split: str) -> dict[str, Any]:
-        session, rows = self.session, self.settings.eval_batch_size
-        look, model = self.engine.look, self.engine.model
-        result = evaluate(model, self.evaluated, split, rows, session.shard, session.gather, look)
+        result = self._look_at(self.evaluated, split)
         self.engine.ledger.evaluated += sum(task["n"] for task in result["tasks"].values())
         return result
+
+    def _look_at(self, tasks: Sequence[Task], split: str) -> dict[str, Any]:
+        session, engine, rows = self.session, self.engine, self.settings.eval_batch_size
+        return evaluate(engine.model, tasks, split, rows, session.shard, session.gather, engine.look)
 
     def _summarise(self, done: int) -> None:
         """Score the best model on the test rows and write how the run ended."""

@@ -129,6 +129,9 @@ def check_same(run: Run, description: dict[str, Any]) -> None:
 
 
 def _identity(description: dict[str, Any]) -> dict[str, Any]:
-    same = ("tasks", "policy", "mixture", "stream", "signal", "survey", "trial", "parameters", "processes", "device")
+    same = [
+        *("tasks", "policy", "mixture", "stream", "signal", "survey", "trial", "reward"),
+        *("parameters", "processes", "device"),
+    ]
     plan = {name: value for name, value in description["plan"].items() if name not in ("num_workers", "tasks")}
     return {**plan, **{name: description.get(name) for name in same}, "picking": description.get("picking") or {}}
