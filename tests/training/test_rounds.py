@@ -64,7 +64,7 @@ def lines(folder, kind):
 
 
 CASES = {
-    "alphavil": (functools.partial(AlphaVIL, alpha=AlphaSettings(lr=0.5)), {}),
+    "alphavil": (functools.partial(AlphaVIL, alpha=AlphaSettings(lr=0.5)), {"checkpoint_every": 5}),
     "own memories": (functools.partial(AlphaVIL, memory="own", fraction=0.5), {}),
     "shared memory": (
         functools.partial(AlphaVIL, memory="shared", lengths="equal"),
@@ -85,7 +85,7 @@ def test_stopped_anywhere_and_resumed_is_never_stopped(tmp_path, case):
     normed = case in ("alphavil", "diw")
     whole = train(tmp_path / "whole", trial, settings, normed=normed)
     real, resume = EagerEngine.update, False
-    for step in (2, 9, 14, 37):  # inside of branches, at their ends, at the border of a round
+    for step in (2, 9, 17, 37):  # inside of branches, and behind a checkpoint at the border of a round
         with pytest.MonkeyPatch.context() as patch:
 
             def update(self, turn, signal=None, step=step):
