@@ -39,7 +39,17 @@ GROUND = {
     "runlog",
 }
 STRANGERS = {("policies", "signals"), ("signals", "policies"), ("models", "data"), ("data", "models")}
-ALLOWED_IN_REPORT = {"errors", "runlog", "settings", "schedules", "policies", "curves", "offpolicy", "simulation"}
+ALLOWED_IN_REPORT = {
+    "errors",
+    "runlog",
+    "settings",
+    "schedules",
+    "policies",
+    "curves",
+    "offpolicy",
+    "search",
+    "simulation",
+}
 
 
 def room_of(path: Path) -> str:

@@ -126,7 +126,7 @@ def test_a_started_run_begins_with_the_weights_of_the_other_and_can_be_resumed(b
         (["--task", "rte"], ["does not know yet", "rte"]),
         (["--task", "new.yaml", "--fractions", "0,1"], ["above 0 and up to 1"]),
         (["--task", "new.yaml", "--init", "cloa"], ["Unknown beginning of the vector 'cloa'", "average"]),
-        (["--task", "new.yaml", "--freeze", "1"], ["takes --freeze from the run, or decides it"]),
+        (["--task", "new.yaml", "--freeze", "1"], ["decides --freeze itself"]),
     ],
 )
 def test_wrong_adaptations_are_refused_with_a_sentence(base, monkeypatch, flags, sentences):

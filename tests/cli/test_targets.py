@@ -26,6 +26,10 @@ def test_singletask_leaves_the_others_out(rota_main, tmp_path):
     flags = ["--method", "singletask", "--target", "right"]
     assert rota_main("train", *TINY[:-1], *flags, "--out", tmp_path / "r", "--rows", "right=40")[0] == 0
     assert Run(tmp_path / "r").summary["updates"] == {"right": 8}
+    code, said, _ = rota_main("evaluate", tmp_path / "r")
+    assert code == 0
+    assert "right" in said
+    assert "noise" not in said
 
 
 def test_the_model_of_a_task_is_its_own_best_one(rota_main, tmp_path):

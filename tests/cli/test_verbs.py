@@ -24,6 +24,8 @@ def test_every_method_trains(rota_main, tmp_path, method):
     flags = ["--weights", "left=1,right=2"] if method in ("fixed", "cycle", "joint") else []
     if METHODS[method].make_trial or METHODS[method].make_reward or METHODS[method].target_only:
         flags = ["--target", "left"]
+    if method in ("autosem", "random-ratio"):
+        flags = ["--target", "left", *(["--option", "trials=2", "--option", "rounds=3"] if method == "autosem" else [])]
     code, out, err = rota_main("train", *TINY, "--method", method, *flags, "--out", tmp_path / "r")
     assert code == 0, err
     assert "average" in out

@@ -166,6 +166,23 @@ def test_hopeless_trainings_are_stopped_and_diverged_ones_are_no_end():
     assert search_ratio(training, TASKS, 9, pruning=False).trials[-1].state == "done"
 
 
+def test_a_beginning_and_a_middling_score_are_not_hopeless():
+    worths = [*range(1, 7), 0.0, 3.5]
+    lengths = []
+
+    def training(ratio, seed, report):
+        worth = worths[len(lengths)]
+        lengths.append(0)
+        for step in range(1, 7):
+            lengths[-1] = step
+            report(step, worth if step > 1 else -worth)
+        return worth
+
+    found = search_ratio(training, TASKS, len(worths))
+    assert [trial.state for trial in found.trials] == [*["done"] * 6, "pruned", "done"]
+    assert lengths[-2:] == [2, 6]
+
+
 def test_the_budget_may_be_in_training_steps():
     def training(ratio, seed, report):
         report(100, 0.5)

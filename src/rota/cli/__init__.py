@@ -9,6 +9,7 @@ import typer
 
 from rota import __version__
 from rota.cli._adapt import adapt
+from rota.cli._autosem import autosem
 from rota.cli._compare import compare
 from rota.cli._demo import demo
 from rota.cli._evaluate import evaluate
@@ -18,6 +19,8 @@ from rota.cli._methods import methods
 from rota.cli._parameters import parameters
 from rota.cli._predict import predict
 from rota.cli._report import report
+from rota.cli._search import search
+from rota.cli._select import select
 from rota.cli._simulate import simulate
 from rota.cli._tasks import tasks
 from rota.cli._train import train
@@ -36,6 +39,9 @@ for verb in (
     predict,
     export,
     improve,
+    select,
+    search,
+    autosem,
     demo,
     report,
     methods,

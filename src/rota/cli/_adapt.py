@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from rota.cli._fields import with_plan_flags
+from rota.cli._fields import refuse_decided, with_plan_flags
 from rota.errors import RotaError
 from rota.methods import make_plan
 
@@ -59,10 +59,7 @@ def adapt(
     on.
     """
     shares = _shares(fractions)
-    for name in DECIDED & fields.keys():
-        raise RotaError(
-            f"`rota adapt` takes --{name.replace('_', '-')} from the run, or decides it. Found it given. Leave it out."
-        )
+    refuse_decided("adapt", DECIDED, fields)
     plan = make_plan({"steps": 3000, "method": "uniform", **fields, "tasks": [task]}, source="the flags")
     from rota.methods import Adapting  # late: it loads torch
 

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rota.cli._fields import read_fields, with_plan_flags
-from rota.cli._tables import number
+from rota.cli._fields import numbers, read_fields, with_plan_flags
+from rota.cli._tables import mean_and_spread, number
 from rota.errors import RotaError
 from rota.methods import Comparison, make_comparison
 from rota.runlog import Run
@@ -33,7 +33,7 @@ def compare(
 
     Runs that are finished are kept, and one that fails does not stop the others: run it again to go on.
     """
-    comparison = make_comparison(read_fields(file, "variants:"), fields, _numbers(seeds), str(file))
+    comparison = make_comparison(read_fields(file, "variants:"), fields, numbers(seeds, "seeds"), str(file))
     folder = out or Path("runs") / file.stem
     from rota.methods import run_plan  # late: they load torch and plotly
     from rota.report import write_report
@@ -87,10 +87,10 @@ def _table(comparison: Comparison, runs: dict[tuple[str, int], Run]) -> Table:
         seconds = spread(runs[variant, seed].summary["seconds"] for seed in own)
         table.add_row(
             variant,
-            _shown(average(variant).values()),
+            mean_and_spread(average(variant).values()),
             "" if variant == comparison.baseline or not found.n else _difference(found.mean, found.error, found.n),
             number(sigma.mean),
-            *(_shown(values) for values in by_task),
+            *(mean_and_spread(values) for values in by_task),
             f"{seconds.mean:.0f}",
         )
     return table
@@ -98,17 +98,3 @@ def _table(comparison: Comparison, runs: dict[tuple[str, int], Run]) -> Table:
 
 def _difference(mean: float, error: float, n: int) -> str:
     return f"{100 * mean:+.1f}" + (f" (se {100 * error:.1f})" if n > 1 else "")
-
-
-def _shown(values: Any) -> str:
-    from rota.report import spread
-
-    found = spread(values)
-    return f"{100 * found.mean:.1f}" + (f" ± {100 * found.std:.1f}" if found.n > 1 else "")
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",") if part.strip()]
-    except ValueError as error:
-        raise RotaError(f"--seeds expects whole numbers such as 0,1,2. Found '{text}'.") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -99,13 +99,42 @@ def chosen_methods(text: str) -> list[str]:
     return names
 
 
+def refuse_decided(verb: str, decided: Iterable[str], fields: Mapping[str, Any]) -> None:
+    """Refuse flags for what the verb decides itself."""
+    for name in sorted(set(decided) & fields.keys()):
+        raise RotaError(f"`rota {verb}` decides --{name.replace('_', '-')} itself. Found it given. Leave it out.")
+
+
+def bounds(text: str, flag: str) -> tuple[int, int]:
+    """`1-20` as the smallest and the largest number.
+
+    >>> bounds("1-20", "primary")
+    (1, 20)
+    """
+    low, _, high = text.partition("-")
+    try:
+        return int(low), int(high)
+    except ValueError as error:
+        raise RotaError(
+            f"--{flag} expects the smallest and the largest number, such as 1-20. Found '{text}'."
+        ) from error
+
+
+def numbers(text: str, flag: str) -> list[int]:
+    """`0,1,2` as whole numbers."""
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError as error:
+        raise RotaError(f"--{flag} expects whole numbers such as 0,1,2. Found '{text}'.") from error
+
+
 def _parse(name: str, value: str | list[str] | bool) -> Any:
     if isinstance(value, bool):
         return value
     if name == "options":
         return {key: parsed(text, f"--option {key}") for key, _, text in (item.partition("=") for item in value)}
     assert isinstance(value, str)
-    if name == "tasks":
+    if name in ("tasks", "only"):
         return [task.strip() for task in value.split(",") if task.strip()]
     if name in ("rows", "parts"):
         return pairs(value, name)
@@ -143,6 +172,6 @@ def _metavar(annotation: Any) -> str | None:
 def _shown(field: FieldInfo) -> str:
     """The default, unless the description says it."""
     default = field.default
-    if "default" in (field.description or "") or default in (None, {}) or default is False:
+    if "default" in (field.description or "") or default in (None, {}, ()) or default is False:
         return ""
     return f" [dim]({','.join(default) if isinstance(default, tuple) else default})[/dim]"

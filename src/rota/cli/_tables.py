@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.markup import escape
 from rich.table import Table
 
@@ -38,3 +40,13 @@ def score_table(run: Run) -> Table:
 def number(value: float | None, digits: int = 1, scale: float = 100) -> str:
     """A score in percent, or a dash."""
     return "–" if value is None else f"{scale * value:.{digits}f}"
+
+
+def mean_and_spread(values: Iterable[float | None]) -> str:
+    """Scores over seeds, in percent."""
+    from rota.report import spread  # late: it loads plotly
+
+    found = spread(values)
+    if not found.n:
+        return "–"
+    return f"{100 * found.mean:.1f}" + (f" ± {100 * found.std:.1f}" if found.n > 1 else "")

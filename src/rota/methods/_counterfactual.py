@@ -21,10 +21,10 @@ def _counterfactual(
     logs: tuple[str, ...] = (),
 ) -> Policy:
     # A log is a folder, and of every round the last one alone: mixtures of earlier rounds were worse.
-    known: Sequence[Path | str] = list(logs) or [given.train("log", "uniform", {}).folder]
+    known: Sequence[Path | str] = list(logs) or [given.trainer.train("log", method="uniform", options={}).folder]
     for number in range(1, rounds):
         mixture = best_mixture(known, entropy, steps=given.steps).mixture
-        known = [given.train(f"round-{number}", "fixed", {"weights": mixture}).folder]
+        known = [given.trainer.train(f"round-{number}", method="fixed", options={"weights": mixture}).folder]
     return best_mixture(known, entropy, steps=given.steps)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,14 +11,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from rota.errors import RotaError, describe_mistakes
 from rota.policies import Policy
-from rota.runlog import Run
 
 if TYPE_CHECKING:
+    from rota.methods._inner import InnerRuns
+    from rota.tasks import Task
     from rota.training import Reward, Survey, Trials
-
-
-def _nobody_trains(name: str, method: str, options: Mapping[str, Any]) -> Run:
-    raise RotaError(f"Expected somebody who trains the inner run '{name}'. Found nobody here.")
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,8 @@ class Given:
         steps: Length of the run.
         seed: Of the run.
         target: The task that counts, if there is one alone.
-        train: Trains an inner run, which has a name, a method and its options, and is like the run in all else.
+        inner: Who trains inner runs; nobody where there is nothing but a policy.
+        trained: The tasks themselves, where there are any.
     """
 
     sizes: Mapping[str, int]
@@ -39,11 +37,19 @@ class Given:
     steps: int
     seed: int
     target: str | None = None
-    train: Callable[[str, str, Mapping[str, Any]], Run] = _nobody_trains
+    inner: InnerRuns | None = None
+    trained: Sequence[Task] = ()
 
     @property
     def tasks(self) -> list[str]:
         return list(self.sizes)
+
+    @property
+    def trainer(self) -> InnerRuns:
+        """Who trains inner runs; refuse where there is nobody."""
+        if self.inner is None:
+            raise RotaError("Expected a run, in whose folder inner runs can be trained. Found a policy alone.")
+        return self.inner
 
 
 @dataclass(frozen=True)
@@ -83,26 +89,27 @@ class Method:
 
     def policy(self, given: Given, options: Mapping[str, Any]) -> Policy:
         """Its policy, with these options; report every wrong one at once."""
-        checked = self._checked(options)
+        checked = self.checked(options)
         return self.make_policy(given, **{name: getattr(checked, name) for name in type(checked).model_fields})
 
     def survey(self, options: Mapping[str, Any]) -> Survey | None:
         """Its survey, if it has one."""
-        return self.make_survey(self._checked(options)) if self.make_survey else None
+        return self.make_survey(self.checked(options)) if self.make_survey else None
 
     def picking(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """The options of its stream, beside those that all streams have."""
-        return self.make_picking(self._checked(options)) if self.make_picking else {}
+        return self.make_picking(self.checked(options)) if self.make_picking else {}
 
     def trial(self, options: Mapping[str, Any]) -> Trials | None:
         """What it trains in rounds, if it does."""
-        return self.make_trial(self._checked(options)) if self.make_trial else None
+        return self.make_trial(self.checked(options)) if self.make_trial else None
 
     def reward(self, options: Mapping[str, Any]) -> Reward | None:
         """What its policy hears at the end of each round of turns, if it does."""
-        return self.make_reward(self._checked(options)) if self.make_reward else None
+        return self.make_reward(self.checked(options)) if self.make_reward else None
 
-    def _checked(self, options: Mapping[str, Any]) -> BaseModel:
+    def checked(self, options: Mapping[str, Any]) -> Any:
+        """All of its options, by name; report every wrong one at once."""
         model = self.options
         try:
             return model.model_validate(dict(options))

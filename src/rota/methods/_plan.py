@@ -28,6 +28,7 @@ class Plan(Settings):
     tasks: tuple[str, ...] = Field(
         ("digits",), min_length=1, description="tasks, suites (see `rota tasks`), YAML files"
     )
+    only: tuple[str, ...] = Field((), description="of these tasks, leave out all but some")
     method: str = Field("uniform", description="what decides whose turn it is (see `rota methods`)")
     options: dict[str, Any] = Field({}, description="options of the method")
     target: str | None = Field(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from rota import signals
 from rota.errors import RotaError, unknown_name
+from rota.methods._inner import InnerRuns
 from rota.methods._method import Given, Method
 from rota.methods._model import make_model, started_plan_of, tasks_for
 from rota.methods._plan import Plan
@@ -17,10 +16,10 @@ from rota.methods._table import METHODS
 from rota.methods._tasks import tasks_of
 from rota.models import Pretrained
 from rota.policies import Policy, WithEnds
-from rota.runlog import INNER, PLAN, RUN, Run, write_json
+from rota.runlog import RUN, Run
 from rota.streams import JointStream, MixedStream, PoolStream, Stream, TaskStream, batches_per_pass, rows_per_step
 from rota.tasks import Task, check_tasks
-from rota.training import fit, refuse_old
+from rota.training import Watch, fit, refuse_old
 
 STREAMS: dict[str, type[Stream]] = {
     "task": TaskStream,
@@ -31,7 +30,9 @@ STREAMS: dict[str, type[Stream]] = {
 PRETRAINED_RATE = 5e-5
 
 
-def run_plan(plan: Plan, folder: Path, *, resume: bool | str = False, progress: bool = True) -> Run:
+def run_plan(
+    plan: Plan, folder: Path, *, resume: bool | str = False, progress: bool = True, watch: Watch | None = None
+) -> Run:
     """Do what the plan says and keep it in `folder`.
 
     Args:
@@ -39,6 +40,7 @@ def run_plan(plan: Plan, folder: Path, *, resume: bool | str = False, progress: 
         folder: A new run folder, or with `resume` an existing one.
         resume: True, or the name of the checkpoint to continue from.
         progress: Whether to show a progress bar.
+        watch: Hears of each evaluation, and says whether to give the run up.
     """
     method = METHODS.get(plan.method)
     if method is None:
@@ -52,8 +54,9 @@ def run_plan(plan: Plan, folder: Path, *, resume: bool | str = False, progress: 
         plan = plan.model_copy(update={"best": method.best})
     tasks = _tasks(method, plan)
     check_tasks(tasks)  # before a policy meets their sizes
-    inner = _InnerRuns(plan, folder, progress, first)
+    inner = InnerRuns(plan, folder, progress)
     policy = _policy(method, plan, [task for task in tasks if task.trained], inner)
+    tasks = [task for task in tasks if not task.trained or task.name in policy.tasks]  # a method may leave some out
     model = make_model(plan, tasks)
     if plan.lr is None and isinstance(model.encoder, Pretrained):
         plan = plan.model_copy(update={"lr": PRETRAINED_RATE})
@@ -71,6 +74,7 @@ def run_plan(plan: Plan, folder: Path, *, resume: bool | str = False, progress: 
         before=inner.runs,
         trial=method.trial(plan.options),
         reward=method.reward(plan.options),
+        watch=watch,
     )
 
 
@@ -91,33 +95,12 @@ def _tasks(method: Method, plan: Plan) -> list[Task]:
     return tasks
 
 
-class _InnerRuns:
-    """The trainings of a method that trains several times: in `runs/NAME` of its folder, each done once."""
-
-    def __init__(self, plan: Plan, folder: Path, progress: bool, writes: bool) -> None:
-        self.plan, self.folder, self.progress, self.writes = plan, folder, progress, writes
-        self.runs: list[Run] = []
-
-    def train(self, name: str, method: str, options: Mapping[str, Any]) -> Run:
-        if self.writes and not (self.folder / PLAN).is_file():
-            # So that somebody who dies in an inner run can go on.
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_json(self.folder / PLAN, self.plan.model_dump(mode="json"))
-        folder = self.folder / INNER / name
-        begun = (folder / RUN).is_file()
-        if not (begun and Run(folder).finished):
-            plan = self.plan.model_copy(update={"method": method, "options": dict(options)})
-            run_plan(plan, folder, resume=begun, progress=self.progress)
-        self.runs.append(Run(folder))
-        return self.runs[-1]
-
-
-def _policy(method: Method, plan: Plan, tasks: list[Task], inner: _InnerRuns) -> Policy:
+def _policy(method: Method, plan: Plan, tasks: list[Task], inner: InnerRuns) -> Policy:
     sizes = {task.name: task.size() for task in tasks}
     processes = int(os.environ.get("WORLD_SIZE", 1))  # as torchrun says; each works on its part of a batch
     batches = batches_per_pass(sizes, rows_per_step(tasks, plan.batch_size, plan.accumulate * processes))
     counted = [task.name for task in tasks if task.counted]
     target = counted[0] if len(counted) == 1 else None
-    policy = method.policy(Given(sizes, batches, plan.steps, plan.seed, target, inner.train), plan.options)
+    policy = method.policy(Given(sizes, batches, plan.steps, plan.seed, target, inner, tasks), plan.options)
     ends = {task.name: task.stop_after for task in tasks if task.stop_after is not None}
     return WithEnds(policy, ends) if ends else policy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rota.methods._active import ACTIVE
+from rota.methods._autosem import AUTOSEM, RANDOM_RATIO
 from rota.methods._counterfactual import COUNTERFACTUAL
 from rota.methods._exp3s import EXP3S, EXP3S_VISITS
 from rota.methods._method import Method
@@ -13,5 +14,16 @@ from rota.methods._thompson import THOMPSON
 
 METHODS: dict[str, Method] = {
     method.name: method
-    for method in (*MIXTURES, EXP3S, EXP3S_VISITS, COUNTERFACTUAL, *ACTIVE, *PICKED, *TARGETED, THOMPSON)
+    for method in (
+        *MIXTURES,
+        EXP3S,
+        EXP3S_VISITS,
+        COUNTERFACTUAL,
+        *ACTIVE,
+        *PICKED,
+        *TARGETED,
+        THOMPSON,
+        AUTOSEM,
+        RANDOM_RATIO,
+    )
 }

@@ -59,8 +59,9 @@ class Answering(ABC):
                 captured where there are so many batches that it pays.
         """
         plan = self.plan if data is None else self.plan.model_copy(update={"data": str(data)})
-        self.check(tasks or list(self.run.info["tasks"]))
-        wanted = [task for task in tasks_of(plan) if not tasks or task.name in tasks]
+        names = tasks or list(self.run.info["tasks"])  # a method may have left out tasks of the plan
+        self.check(names)
+        wanted = [task for task in tasks_of(plan) if task.name in names]
         if not any(task.size(split) for task in wanted):
             raise RotaError(f"Expected rows in split '{split}'. Found none in {', '.join(t.name for t in wanted)}.")
         chosen = evaluation_tasks(wanted, rows)

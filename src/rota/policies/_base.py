@@ -94,6 +94,11 @@ class Policy(ABC):
         """The probabilities by name."""
         return dict(zip(self.tasks, self.probabilities(step).tolist(), strict=True))
 
+    def outlook(self, step: int) -> dict[str, float]:
+        """The share of the coming turns that each task can expect: for people and logs. Where turns follow an order,
+        the probabilities of one step say little."""
+        return self.shares(step)
+
     @final
     def observe(self, feedback: Feedback) -> None:
         """Hear what came back about one task."""

@@ -44,3 +44,7 @@ class Cycle(Policy):
         turn = np.zeros(len(self.tasks))
         turn[k] = 1.0
         return turn
+
+    def outlook(self, step: int) -> dict[str, float]:
+        counts = np.diff(self._ends, prepend=0)
+        return dict(zip(self.tasks, (counts / counts.sum()).tolist(), strict=True))

@@ -109,6 +109,9 @@ class Hold(Policy):
         kept[self._index[self.held]] = 1.0
         return kept
 
+    def outlook(self, step: int) -> dict[str, float]:
+        return self.policy.outlook(step)
+
     def _choice(self, k: int, probability: float, step: int) -> Choice:
         number, position = divmod(self.turn, self.steps)
         return Choice(self.tasks[k], probability if position == 0 else self.probability, step, number)

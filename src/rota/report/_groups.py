@@ -15,6 +15,9 @@ HARMLESS = {
 }
 """Fields that runs of one group may differ in: the seed, and how a run was executed."""
 
+CHOOSING = {"autosem"}
+"""Methods that choose among the tasks of the plan, each seed for itself."""
+
 SHOWN = 3  # fields that fit into the name of a group
 
 
@@ -105,6 +108,8 @@ def shown(value: Any) -> str:
 def _identity(run: Run) -> dict[str, Any]:
     """Everything that makes a run another experiment and not another seed."""
     settings = {name: value for name, value in flat(run.plan).items() if name not in HARMLESS}
+    if method_of(run) in CHOOSING:
+        return settings
     learned = [f"{name}{' (auxiliary)' if info.get('auxiliary') else ''}" for name, info in run.info["tasks"].items()]
     return {**settings, "tasks": learned, "parameters": run.info.get("parameters")}
 

@@ -17,6 +17,8 @@ from rota.report._palette import AGGREGATE, method_looks, task_looks
 from rota.report._plots import plotly_script
 from rota.report._pools import pools
 from rota.report._rounds import rounds
+from rota.report._search import search
+from rota.report._selection import selection
 from rota.report._settings import settings_section
 from rota.report._tables import cost_table, score_table
 from rota.report._words import count, unfinished, what_it_shows, what_ran
@@ -60,6 +62,7 @@ def _page_of(runs: Sequence[Run]) -> str:
     converged = convergence(groups, histories, methods)
     picked = pools(groups, histories, methods, learned)
     branched = rounds(groups, methods, learned)
+    selected, searched = selection(runs), search(runs)
     open_runs = [name for run, name in zip(runs, run_names(runs), strict=True) if not run.finished]
     body = [
         what_ran(groups),
@@ -85,6 +88,8 @@ def _page_of(runs: Sequence[Run]) -> str:
         *([section("Convergence", converged)] if converged else []),
         *([section("Pools", picked)] if picked else []),
         *([section("Rounds", branched)] if branched else []),
+        *([section("Task selection", selected)] if selected else []),
+        *([section("Ratio search", searched)] if searched else []),
         *([section("Mixtures and logs", learned_mixtures)] if learned_mixtures else []),
         section("Cost", cost_table(groups, methods)),
         section("Settings", settings_section(groups, methods)),

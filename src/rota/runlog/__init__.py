@@ -2,7 +2,7 @@
 
 from rota.runlog._ledger import Ledger
 from rota.runlog._reader import Run, find_runs, read_lines, started_plan
-from rota.runlog._schema import INNER, LOG, PLAN, RUN, SCHEMA, SUMMARY
+from rota.runlog._schema import INNER, LOG, PLAN, RUN, SCHEMA, SEARCH, SUMMARY
 from rota.runlog._writer import LogWriter, write_json
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "PLAN",
     "RUN",
     "SCHEMA",
+    "SEARCH",
     "SUMMARY",
     "Ledger",
     "LogWriter",

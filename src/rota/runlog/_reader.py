@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rota.errors import RotaError
-from rota.runlog._schema import LOG, PLAN, RUN, SCHEMA, SUMMARY
+from rota.runlog._schema import INNER, LOG, PLAN, RUN, SCHEMA, SEARCH, SUMMARY
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -83,17 +83,29 @@ def started_plan(folder: Path) -> dict[str, Any]:
 
 def find_runs(places: Iterable[Path | str]) -> list[Run]:
     """All run folders at or below these places, in the order of their paths. Inner runs (of a method that
-    trains several times) belong to their outer run and are left out."""
+    trains several times) belong to their outer run and are left out; a search stands for the trainings with its best
+    ratio."""
     found: list[Run] = []
     for place in map(Path, places):
         if not place.exists():
             raise RotaError(f"Expected a folder with runs at {place}. Found nothing there.")
         folders = sorted(path.parent for path in place.rglob(RUN))
         outer = [folder for folder in folders if not any(other in folder.parents for other in folders)]
+        outer = [folder for folder in outer if _is_shown(folder)]
         if not outer:
             raise RotaError(f"Expected at least one run folder (with {RUN}) in {place}. Found none.")
         found += [Run(folder) for folder in outer]
     return found
+
+
+def _is_shown(folder: Path) -> bool:
+    """Whether this run is no training of a search, or one of its best."""
+    search = folder.parent.parent / SEARCH
+    if folder.parent.name != INNER or not search.is_file():
+        return True
+    content = _read_json(search, "tried")
+    best = content["best"]
+    return best is not None and folder.name in content["tried"][best]["runs"]
 
 
 def _read_json(path: Path, *keys: str) -> dict[str, Any]:

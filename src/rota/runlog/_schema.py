@@ -9,6 +9,11 @@ A method that trains several times also has
     plan.json       the plan, from before its first inner run (`run.json` comes with its own training)
     runs/NAME       its inner runs, which are run folders
 
+A search for a ratio is no run, but a folder with
+
+    search.json     what was tried and found so far, and what is believed about other ratios
+    runs/NAME       its trainings
+
 `log.jsonl` holds no times and no machine names, so that two equal runs have equal bytes.
 
 Kinds of lines:
@@ -31,3 +36,4 @@ from __future__ import annotations
 
 SCHEMA = 1
 RUN, LOG, SUMMARY, PLAN, INNER = "run.json", "log.jsonl", "summary.json", "plan.json", "runs"
+SEARCH = "search.json"

@@ -12,8 +12,8 @@ from rota.errors import RotaError
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write `content` so that a reader sees the old file or the new one, never half of one."""
-    temporary = path.with_name(path.name + ".tmp")
+    """Write `content` so that a reader sees the old file or the new one, never half of one, whoever else writes it."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("w", encoding="utf-8") as file:
             json.dump(content, file, indent=2, ensure_ascii=False, allow_nan=False)

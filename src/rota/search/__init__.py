@@ -1,16 +1,28 @@
-"""Which ratio for the next run?  Whole trainings are tried, and what they scored says which one to try next."""
+"""Which tasks, and in which ratio, for the next run?  A finished run says which tasks did good; whole trainings are
+tried, and what they scored says which ratio to try next."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rota.search._chance import draw_ratio, mean_random_share
 from rota.search._result import RatioSearch, RatioTrial
 from rota.search._search import search_ratio
+from rota.search._selection import Beliefs, choose_tasks
 
 if TYPE_CHECKING:
     from rota.search._sampler import GPHedgeSampler
 
-__all__ = ["GPHedgeSampler", "RatioSearch", "RatioTrial", "search_ratio"]
+__all__ = [
+    "Beliefs",
+    "GPHedgeSampler",
+    "RatioSearch",
+    "RatioTrial",
+    "choose_tasks",
+    "draw_ratio",
+    "mean_random_share",
+    "search_ratio",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from rota.search._model import FEWEST, RatioModel
+from rota.search._space import Mixtures
+
 Number = int | float
 
 
@@ -43,10 +46,17 @@ class RatioSearch:
     Attributes:
         name: The study's name in its storage.
         trials: What was tried, in the order of the search.
+        space: What could have been tried.
     """
 
     name: str
     trials: tuple[RatioTrial, ...]
+    space: Mixtures
+
+    def model(self) -> RatioModel | None:
+        """What the search came to believe about other ratios; None as long as too few were tried."""
+        own = [trial for trial in self.trials if trial.state == "done"]
+        return RatioModel(self.space, own) if len(own) >= FEWEST else None
 
     @property
     def best(self) -> RatioTrial | None:

@@ -17,8 +17,9 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from rota.errors import RotaError
 from rota.search._history import PROPOSAL, REUSED, live_before
+from rota.search._pruner import HopelessPruner
 from rota.search._result import Number, RatioSearch, RatioTrial
-from rota.search._space import Space
+from rota.search._space import Mixtures
 from rota.search._storage import open_storage
 from rota.search._workers import SETTINGS, Worker, requeue
 
@@ -57,7 +58,7 @@ class Agreement:
 
 def run_search(
     objective: Objective,
-    space: Space,
+    space: Mixtures,
     agreement: Agreement,
     storage: str | BaseStorage | None,
     sampler: BaseSampler,
@@ -67,7 +68,7 @@ def run_search(
 ) -> RatioSearch:
     """Work on the study until it is complete."""
     worker = Worker(heartbeat, GRACE * heartbeat)
-    pruner = optuna.pruners.MedianPruner(n_startup_trials=5) if agreement.pruning else optuna.pruners.NopPruner()
+    pruner = HopelessPruner() if agreement.pruning else optuna.pruners.NopPruner()
     with open_storage(storage, heartbeat, worker.grace, requeue) as place, worker.present():
         study = optuna.create_study(
             storage=place,
@@ -85,11 +86,11 @@ def run_search(
                 number = share.work()
                 known = read_trials(study, space)
                 if on_trial is not None and number in known:
-                    on_trial(known[number], RatioSearch(study.study_name, tuple(known.values())))
+                    on_trial(known[number], RatioSearch(study.study_name, tuple(known.values()), space))
             elif any(trial.state == TrialState.RUNNING for trial in study.get_trials(deepcopy=False)):
                 time.sleep(POLL)  # the others may finish, or die and leave a trial
             else:
-                return RatioSearch(study.study_name, tuple(read_trials(study, space).values()))
+                return RatioSearch(study.study_name, tuple(read_trials(study, space).values()), space)
 
 
 def _agree(study: Study, agreement: Agreement) -> None:
@@ -109,7 +110,7 @@ class Share:
 
     study: Study
     objective: Objective
-    space: Space
+    space: Mixtures
     agreement: Agreement
     worker: Worker
     _trained: bool = False
@@ -228,7 +229,7 @@ class Report:
                 raise optuna.TrialPruned
 
 
-def read_trials(study: Study, space: Space) -> dict[int, RatioTrial]:
+def read_trials(study: Study, space: Mixtures) -> dict[int, RatioTrial]:
     """The finished trials by their number in the study, which also counts those that failed."""
     live = [trial for trial in study.get_trials(deepcopy=False) if trial.state != TrialState.FAIL]
     return {
@@ -238,7 +239,7 @@ def read_trials(study: Study, space: Space) -> dict[int, RatioTrial]:
     }
 
 
-def _trial(place: int, trial: FrozenTrial, space: Space) -> RatioTrial:
+def _trial(place: int, trial: FrozenTrial, space: Mixtures) -> RatioTrial:
     notes = trial.user_attrs
     pruned = trial.state == TrialState.PRUNED
     return RatioTrial(

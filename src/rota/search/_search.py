@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rota.errors import RotaError, unknown_name
 from rota.search._optuna import load_optuna, quiet
 from rota.search._result import Number, RatioSearch, RatioTrial
-from rota.search._space import Bounds, Ratios, Simplex, Space
+from rota.search._space import Bounds, Mixtures, Ratios, Simplex, Space
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
@@ -39,6 +39,7 @@ def search_ratio(
     pruning: bool = True,
     name: str | None = None,
     heartbeat: int = 30,
+    agreed: Mapping[str, Any] | None = None,
     on_trial: OnTrial | None = None,
 ) -> RatioSearch:
     """Find the mixing ratio of tasks with the largest score: stage 2 of AutoSeM (Guo, Pasunuru & Bansal 2019).
@@ -67,9 +68,11 @@ def search_ratio(
             of Optuna's.
         initial: How many random ratios before the model is asked; by default a third of `trials`, at most 5.
         budget_steps: Propose nothing more once the trainings have reported so many steps together.
-        pruning: Stop a training that is worse than the median of the others at the same step, from the sixth on.
+        pruning: Stop a training that is in the lowest quarter of all at the same step, from the sixth on and after a
+            third of its steps.
         name: Of the study in its storage; by default made of the tasks.
         heartbeat: Seconds between two signs of life of a worker.
+        agreed: What else all workers of a study must have in common, as plain JSON, such as how long they train.
         on_trial: Called with each trial that this worker finished and the search so far.
 
     >>> def score(ratio, seed, report):
@@ -78,7 +81,7 @@ def search_ratio(
     >>> found.ratio
     {'rte': 3, 'mnli': 2}
     """
-    space = _space(tasks, primary_bounds, auxiliary_bounds, simplex)
+    space = ratio_space(tasks, primary_bounds, auxiliary_bounds, simplex)
     for what, number in (("trials", trials), ("seeds_per_point", seeds_per_point), ("heartbeat", heartbeat)):
         if number < 1:
             raise RotaError(f"search_ratio expects {what} of 1 or more. Found {number}.")
@@ -87,14 +90,15 @@ def search_ratio(
     load_optuna()
     from rota.search._run import Agreement, run_search
 
-    agreed: dict[str, Any] = {
+    settings: dict[str, Any] = {
+        **(agreed or {}),
         "tasks": list(tasks),
         "bounds": None if simplex else [list(primary_bounds), list(auxiliary_bounds)],
         "seed": seed,
         "seeds_per_point": seeds_per_point,
         "sampler": sampler if isinstance(sampler, str) else type(sampler).__name__,
     }
-    agreement = Agreement(name or f"ratio of {', '.join(tasks)}", agreed, trials, budget_steps, pruning)
+    agreement = Agreement(name or f"ratio of {', '.join(tasks)}", settings, trials, budget_steps, pruning)
     with quiet():
         return run_search(
             objective,
@@ -107,7 +111,7 @@ def search_ratio(
         )
 
 
-def _space(tasks: Sequence[str], primary: Bounds, auxiliary: Bounds, simplex: bool) -> Space:
+def ratio_space(tasks: Sequence[str], primary: Bounds, auxiliary: Bounds, simplex: bool) -> Mixtures:
     if len(tasks) < 2 or len(set(tasks)) < len(tasks):
         raise RotaError(f"search_ratio expects two or more different tasks, the primary first. Found {list(tasks)}.")
     for what, (low, high) in (("primary_bounds", primary), ("auxiliary_bounds", auxiliary)):

@@ -62,7 +62,15 @@ def spread(points: Floats, size: int) -> Floats:
     return spread
 
 
-class Ratios(Space):
+class Mixtures(Space):
+    """A space whose points say how much of each task a training gets."""
+
+    @abstractmethod
+    def along(self, point: Floats, k: int) -> Floats:
+        """This point with all numbers that its k-th place can have, the others as they are or in their proportion."""
+
+
+class Ratios(Mixtures):
     """Whole numbers of batches per task, of which at least one is not zero."""
 
     def __init__(self, bounds: Mapping[str, Bounds]) -> None:
@@ -119,6 +127,13 @@ class Ratios(Space):
         shares: Floats = points[:, 1:] / points.sum(axis=1, keepdims=True)
         return shares
 
+    def along(self, point: Floats, k: int) -> Floats:
+        numbers = np.arange(self.low[k], self.high[k] + 1, dtype=float)
+        points = np.repeat(point[None], len(numbers), axis=0)
+        points[:, k] = numbers
+        found: Floats = points[points.sum(axis=1) > 0]
+        return found
+
     def grid(self, size: int) -> Floats:
         for levels in itertools.count(2):
             axes = [
@@ -131,7 +146,7 @@ class Ratios(Space):
         raise AssertionError
 
 
-class Simplex(Space):
+class Simplex(Mixtures):
     """Shares of the tasks, which sum to one, in steps of a thousandth."""
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -166,6 +181,15 @@ class Simplex(Space):
     def features(self, points: Floats) -> Floats:
         """The share of the first task follows from the others."""
         return points[:, 1:]
+
+    def along(self, point: Floats, k: int) -> Floats:
+        shares = np.linspace(0.0, 1.0, 21)
+        others = np.delete(point, k)
+        rest = others / others.sum() if others.sum() else np.full(len(others), 1 / len(others))
+        points = (1.0 - shares)[:, None] * np.insert(rest, k, 0.0)
+        points[:, k] = shares
+        found: Floats = points
+        return found
 
     def grid(self, size: int) -> Floats:
         for steps in itertools.count(1):

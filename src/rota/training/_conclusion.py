@@ -39,7 +39,7 @@ def conclusion(
     spent = [Ledger.from_dict(run.summary["cost"]) for run in before]
     return {
         "steps": steps,
-        "stopped": "patience" if judge.stops else "budget",
+        "stopped": judge.reason,
         "best": best,
         "last": {"dev": judge.last},
         "updates": dict(sorted(recorder.updates.items())),

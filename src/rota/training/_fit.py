@@ -22,7 +22,7 @@ from rota.training._checkpoint import Checkpoints
 from rota.training._conclusion import conclusion
 from rota.training._evaluate import evaluate, evaluation_tasks
 from rota.training._folder import DISK_FULL, check_same, describe, disk_full, make_folder, refuse_old
-from rota.training._judge import Judge
+from rota.training._judge import Judge, Watch
 from rota.training._keeper import Keeper
 from rota.training._progress import ProgressBar
 from rota.training._questions import Questions
@@ -52,6 +52,7 @@ def fit(
     before: Sequence[Run] = (),
     trial: Trials | None = None,
     reward: Reward | None = None,
+    watch: Watch | None = None,
 ) -> Run:
     """Train `model` on `tasks` as `policy` says, and keep everything in `folder`.
 
@@ -74,9 +75,7 @@ def fit(
         trial: Where given, training goes in rounds, such as `functools.partial(AlphaVIL, fraction=0.25)`; the only task
             that is not auxiliary is the target, and the stream is not asked.
         reward: What the policy hears at the end of each round of turns about the score that counts.
-
-    Returns:
-        The finished run.
+        watch: Hears the step and the average score of each evaluation, and says whether to give the run up.
     """
     check_tasks(tasks)
     settings, reason = settled(settings or Settings(), listens=signal is not None or trial is not None)
@@ -84,7 +83,8 @@ def fit(
     with surroundings(threads_for(model, settings), gpu=session.accelerator.device.type == "cuda"):
         session.seed(settings.seed)
         training = _Training(
-            model, tasks, policy, Path(folder), settings, stream, signal, session, survey, before, trial, reward
+            *(model, tasks, policy, Path(folder), settings, stream, signal, session, survey, before, trial, reward),
+            watch,
         )
         start = training.open(resume)
         if start is None:
@@ -117,6 +117,7 @@ class _Training:
         before: Sequence[Run],
         trial: Trials | None,
         reward: Reward | None,
+        watch: Watch | None,
     ) -> None:
         self.tasks, self.policy, self.folder, self.settings = tasks, policy, folder, settings
         self.evaluated = evaluation_tasks(tasks, settings.eval_rows)
@@ -135,7 +136,7 @@ class _Training:
         )
         self.rounds = make_rounds(trial, self.stream, self.engine, trained, rows, session, settings) if trial else None
         self.rewarder = Rewarder(reward) if reward else None
-        self.judge = Judge(settings.best, settings.patience)
+        self.judge = Judge(settings.best, settings.patience, watch)
 
     def run(self, start: int, bar: ProgressBar) -> None:
         """The loop on one screen."""
@@ -155,8 +156,7 @@ class _Training:
             try:
                 if self.rounds:
                     self._end_step_of_round(self.rounds, done, outcome.skipped, bar)
-                evaluates = self._is_time_to_evaluate(done)
-                if evaluates:
+                if evaluates := self._is_time_to_evaluate(done):
                     self._evaluate(done, bar)
                 if self.surveyor and done % self.surveyor.survey.every == 0 and done < settings.steps:
                     self._survey(done, self.surveyor)
@@ -247,7 +247,7 @@ class _Training:
 
     def _evaluate(self, done: int, bar: ProgressBar) -> None:
         result = self._score("dev")
-        mixture = self.rounds.trial.mixture if self.rounds else self.policy.shares(done)
+        mixture = self.rounds.trial.mixture if self.rounds else self.policy.outlook(done)
         self.recorder.note({"kind": "eval", "step": done, **result, "mixture": mixture})
         bar.evaluated(done, result["average"], mixture)
         if self.rewarder and not done:
@@ -260,7 +260,7 @@ class _Training:
         found = surveyor(done, self.engine.look, self.session.shard, self.session.gather)
         for task, own in found.items():
             self.policy.observe(Feedback(task, own["value"], None, done))
-        self.recorder.note({"kind": "survey", "step": done, "tasks": found, "mixture": self.policy.shares(done)})
+        self.recorder.note({"kind": "survey", "step": done, "tasks": found, "mixture": self.policy.outlook(done)})
         self.engine.ledger.scored += surveyor.examples
 
     def _reward(self, done: int, choice: Choice, rewarder: Rewarder) -> None:

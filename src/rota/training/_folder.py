@@ -40,10 +40,11 @@ def disk_full(folder: Path, done: int) -> RotaError:
 def refuse_old(folder: Path, inner: bool = False) -> None:
     """Refuse a folder that holds anything already, but for the trace of a run that died while it was made; and for
     inner runs, if they are its own."""
-    expected = {f"{RUN}.tmp", *((PLAN, INNER) if inner else ())}
+    expected = {PLAN, INNER} if inner else set()
+    unfinished = f"{RUN}.*.tmp"
     if folder.exists() and not folder.is_dir():
         raise RotaError(f"Expected a new folder for the run. Found {folder}, which is a file. Choose another one.")
-    if folder.is_dir() and any(path.name not in expected for path in folder.iterdir()):
+    if folder.is_dir() and any(path.name not in expected and not path.match(unfinished) for path in folder.iterdir()):
         raise RotaError(
             f"Expected a new folder for the run. Found {folder}, which is not empty. Choose another one, or continue "
             f"the run in it with `rota train --resume {folder}`."
@@ -78,7 +79,7 @@ def describe(
             for task in tasks
         },
         "policy": type(policy).__name__,
-        "mixture": policy.shares(0),
+        "mixture": policy.outlook(0),
         "stream": type(stream).__name__,
         "picking": stream.describe(),
         "signal": getattr(signal, "__name__", None),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal
+
+Watch = Callable[[int, float], bool]
 
 
 class Judge:
@@ -14,20 +17,29 @@ class Judge:
             highest average score, and beside it for each task the evaluation with its own highest score.
             Averages leave auxiliary tasks out; of equal evaluations the earlier one is better.
         patience: Evaluations without a new best one after which to stop; None to never stop early.
+        watch: Hears the step and the average score of each evaluation, and says whether to give the run up.
     """
 
-    def __init__(self, rule: Literal["score", "loss", "last", "each"] = "score", patience: int | None = None) -> None:
-        self.rule, self.patience = rule, patience
+    def __init__(
+        self,
+        rule: Literal["score", "loss", "last", "each"] = "score",
+        patience: int | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        self.rule, self.patience, self.watch = rule, patience, watch
         self.best_step: int | None = None
         self.best: dict[str, Any] | None = None
         self.last: dict[str, Any] | None = None
         self.last_step = 0
         self.waited = 0
+        self.given_up = False
         self.each: dict[str, dict[str, Any]] = {}  # of a task its best evaluation, and the step of that
 
     def is_best(self, step: int, evaluation: dict[str, Any]) -> bool:
         """Hear an evaluation; say whether its model is to be kept, as the best one so far, or as one task's."""
         self.last, self.last_step = evaluation, step
+        if self.watch is not None and evaluation["average"] is not None:
+            self.given_up = self.watch(step, evaluation["average"])
         own = self.rule == "each" and self._hear_each(step, evaluation)
         better = self.best is None or self.rule == "last" or self._value(evaluation) > self._value(self.best)
         if better:
@@ -56,12 +68,18 @@ class Judge:
 
     @property
     def stops(self) -> bool:
-        return self.patience is not None and self.waited >= self.patience
+        return self.given_up or (self.patience is not None and self.waited >= self.patience)
+
+    @property
+    def reason(self) -> str:
+        """Why the run ended."""
+        return "given up" if self.given_up else "patience" if self.stops else "budget"
 
     def state_dict(self) -> dict[str, Any]:
         state = {"best_step": self.best_step, "best": self.best, "last": self.last, "waited": self.waited}
-        return {**state, "last_step": self.last_step, "each": self.each}
+        return {**state, "last_step": self.last_step, "each": self.each, "given_up": self.given_up}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.best_step, self.best, self.last = state["best_step"], state["best"], state["last"]
         self.waited, self.last_step, self.each = state["waited"], state["last_step"], dict(state["each"])
+        self.given_up = state["given_up"]

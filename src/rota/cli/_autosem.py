@@ -1,0 +1,120 @@
+"""`rota autosem`: choose tasks for a target, find their ratio, train with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rota.cli._fields import numbers, refuse_decided, with_plan_flags
+from rota.cli._tables import mean_and_spread, number
+from rota.errors import RotaError
+from rota.methods import make_plan, merge_fields, ratio_found
+from rota.runlog import Run
+from rota.search import mean_random_share
+
+DECIDED = {"method", "seed"}
+"""Fields of a plan that are not for the caller."""
+OWN, CHANCE, ALONE = "autosem", "random ratio", "target alone"
+
+
+@with_plan_flags
+def autosem(
+    target: Annotated[str, typer.Option(help="the task that is to be helped")],
+    trials: Annotated[int, typer.Option(min=1, help="ratios to try")] = 20,
+    rounds: Annotated[int, typer.Option(min=2, help="of the bandit that chooses tasks")] = 200,
+    seeds: Annotated[str, typer.Option(metavar="A,B,…", help="everything once for each of these")] = "0",
+    seeds_per_ratio: Annotated[int, typer.Option(min=1, help="trainings with each ratio")] = 1,
+    no_select: Annotated[bool, typer.Option("--no-select", help="without stage 1: search over all candidates")] = False,
+    no_search: Annotated[bool, typer.Option("--no-search", help="without stage 2: a grid of as many ratios")] = False,
+    candidates: Annotated[
+        Literal["alike", "all"], typer.Option(help="tasks of the same kind as the target alone, or all of them")
+    ] = "alike",
+    storage: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="of the search: sqlite:///FILE, postgresql://… [dim](in the folder)[/dim]"),
+    ] = None,
+    baselines: Annotated[bool, typer.Option(help="train a random ratio and the target alone, too")] = True,
+    out: Annotated[Path | None, typer.Option(help="folder for the runs [dim](runs/autosem-TARGET)[/dim]")] = None,
+    *,
+    fields: dict[str, Any],
+) -> None:
+    """Choose auxiliary tasks for a target, find their ratio, and train with it: AutoSeM (Guo, Pasunuru & Bansal, 2019).
+
+    rota autosem --target left --tasks digits --seeds 0,1,2
+
+    More of its settings are options of method autosem, such as --option top=3 (see `rota methods`). Interrupted, the
+    same command goes on.
+    """
+    refuse_decided("autosem", DECIDED, fields)
+    own: dict[str, Any] = {"trials": trials, "rounds": rounds, "seeds": seeds_per_ratio, "candidates": candidates}
+    own |= {"select": False} if no_select else {}
+    own |= {"sampler": "grid"} if no_search else {}
+    own |= {"storage": storage} if storage else {}
+    common = merge_fields({"options": own}, fields, {"target": target, "method": "autosem"})
+    listed = numbers(seeds, "seeds")
+    if not listed:
+        raise RotaError("--seeds expects at least one number. Found none.")
+    plans = {seed: make_plan({**common, "seed": seed}, "the flags") for seed in listed}
+    from rota.methods import candidates_of, run_plan  # late: they load torch and plotly
+    from rota.report import write_report
+
+    folder = out or Path("runs") / f"autosem-{target}"
+    console = Console()
+    variants: dict[str, dict[str, Any]] = {OWN: {}}
+    if baselines:
+        tasks = candidates_of(plans[listed[0]], candidates)[0]
+        variants |= {CHANCE: {"method": "random-ratio", "options": {}, "only": tuple(tasks)}}
+        variants |= {ALONE: {"method": "singletask", "options": {}}}
+    runs: dict[str, list[Run]] = {variant: [] for variant in variants}
+    for seed in listed:
+        for variant, changes in variants.items():
+            place = folder / f"{variant.replace(' ', '-')}-{seed}"
+            console.print(f"[dim]{variant}, seed {seed}[/dim]", highlight=False)
+            plan = plans[seed].model_copy(update=changes)
+            shown = variant == OWN or console.is_terminal
+            runs[variant].append(run_plan(plan, place, resume=place.is_dir(), progress=shown))
+    console.print(_ratios(runs[OWN]))
+    console.print(_scores(runs, target))
+    page = folder / "report.html"
+    write_report([run for own in runs.values() for run in own], page)
+    console.print(f"The report is in {page}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _ratios(runs: list[Run]) -> Table:
+    """What each seed chose and found."""
+    table = Table("seed", "tasks", "ratio", title="What was chosen", title_justify="left")
+    for run in runs:
+        ratio = ratio_found(run)
+        table.add_row(str(run.plan["seed"]), escape(", ".join(ratio)), ":".join(map(str, ratio.values())))
+    return table
+
+
+def _scores(runs: dict[str, list[Run]], target: str) -> Table:
+    """The target's scores, and the share that each task got of the updates."""
+    first = next(iter(runs.values()))
+    table = Table(title=f"Scores of {escape(target)} and shares of the updates, in percent", title_justify="left")
+    tasks = list(dict.fromkeys([target, *(task for own in runs.values() for run in own for task in run.info["tasks"])]))
+    table.add_column("")
+    for column in ("dev", "test", *tasks):
+        table.add_column(escape(column), justify="right")
+    for variant, own in runs.items():
+        best = [run.summary["best"] for run in own]
+        scores = [mean_and_spread(found[split]["average"] for found in best) for split in ("dev", "test")]
+        shares = [_shares(run) for run in own]
+        means = (sum(share.get(task, 0.0) for share in shares) / len(own) for task in tasks)
+        table.add_row(variant, *scores, *map(number, means))
+    table.caption = f"over {len(first)} seed{'s' if len(first) > 1 else ''}"
+    if CHANCE in runs:
+        auxiliaries = len(runs[CHANCE][0].info["tasks"]) - 1
+        table.caption += f"; an auxiliary has {number(mean_random_share(auxiliaries))} % by chance"
+    return table
+
+
+def _shares(run: Run) -> dict[str, float]:
+    total = sum(run.summary["updates"].values())
+    return {task: count / total for task, count in run.summary["updates"].items()}

@@ -1,0 +1,131 @@
+"""`rota search`: in which ratio do tasks help a target most?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rota.cli._fields import bounds, refuse_decided, with_plan_flags
+from rota.cli._tables import number
+from rota.errors import RotaError
+from rota.methods import SELECTION, make_plan
+from rota.runlog import Run
+
+if TYPE_CHECKING:
+    from rota.search import RatioSearch
+
+DECIDED = {"method", "options"}
+"""Fields of a plan that are not for the caller."""
+SHOWN = 10  # ratios in the table
+
+
+@with_plan_flags
+def search(
+    selected: Annotated[
+        Path | None, typer.Argument(help="a folder of `rota select`: its tasks, target and settings")
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, help="ratios to try, over all workers")] = 20,
+    seeds_per_ratio: Annotated[int, typer.Option(min=1, help="trainings with each ratio")] = 1,
+    sampler: Annotated[Literal["gp-hedge", "random", "grid"], typer.Option(help="what proposes ratios")] = "gp-hedge",
+    primary: Annotated[str, typer.Option(metavar="LOW-HIGH", help="batches of the target in a cycle")] = "1-20",
+    auxiliary: Annotated[str, typer.Option(metavar="LOW-HIGH", help="batches of each other task")] = "0-5",
+    simplex: Annotated[bool, typer.Option("--simplex", help="shares that sum to one instead of whole numbers")] = False,
+    initial: Annotated[
+        int | None, typer.Option(min=1, help="random ratios first [dim](a third, at most 5)[/dim]")
+    ] = None,
+    budget_steps: Annotated[int | None, typer.Option(min=1, help="begin no trial after so many updates")] = None,
+    pruning: Annotated[bool, typer.Option(help="stop trainings that are in the lowest quarter")] = True,
+    storage: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="sqlite:///FILE, postgresql://…, journal:FILE [dim](in the folder)[/dim]"),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="of the study in its storage [dim](made of the tasks)[/dim]")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="folder for the trainings [dim](runs/search-TARGET-SEED)[/dim]")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
+    *,
+    fields: dict[str, Any],
+) -> None:
+    """Find the mixing ratio with the best dev score of a target: AutoSeM's second stage.
+
+    rota search runs/select-left-0 --trials 20
+    rota search --target rte --tasks rte,mrpc,wnli --storage sqlite:///ratios.db
+
+    Start the same command again to go on, or at the same time, here or elsewhere, to share the work.
+    """
+    refuse_decided("search", DECIDED, fields)
+    if selected is not None:
+        fields = {**_selected(selected), **fields}
+    plan = make_plan(fields, source="the flags")
+    if plan.target is None:
+        raise RotaError("`rota search` expects --target, or a folder of `rota select`. Found none.")
+    from rota.methods import InnerRuns, find_ratio, tasks_of  # late: they load torch
+
+    names = [task.name for task in tasks_of(plan) if task.trained]
+    tasks = [plan.target, *(task for task in names if task != plan.target)]
+    folder = out or Path("runs") / f"search-{plan.target}-{plan.seed}"
+    told = Console(stderr=True)
+    found = find_ratio(
+        InnerRuns(plan, folder, progress=told.is_terminal, told=True, outer=False),
+        tasks,
+        trials,
+        changes={},
+        storage=storage,
+        simplex=simplex,
+        seed=plan.seed,
+        seeds_per_point=seeds_per_ratio,
+        sampler=sampler,
+        primary_bounds=bounds(primary, "primary"),
+        auxiliary_bounds=bounds(auxiliary, "auxiliary"),
+        initial=initial,
+        budget_steps=budget_steps,
+        pruning=pruning,
+        name=name,
+    )
+    if as_json:
+        typer.echo(json.dumps({"ratio": found.ratio, "score": found.value}))
+        return
+    console = Console()
+    console.print(ratio_table(found))
+    if found.ratio is not None:
+        weights = ",".join(f"{task}={count:g}" for task, count in found.ratio.items() if count)
+        only = ",".join(task for task, count in found.ratio.items() if count)
+        command = f"rota train --method {'fixed' if simplex else 'cycle'} --weights {weights} --only {only}"
+        command += f" --target {plan.target} --tasks {','.join(plan.tasks)} …"
+        console.print(f"Train with it: {command}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"See it with: rota report {folder}", highlight=False, markup=False, soft_wrap=True)
+
+
+def ratio_table(found: RatioSearch) -> Table:
+    """The best ratios, and how they were proposed."""
+    table = Table(title=f"{len(found.trials)} ratios of {':'.join(found.space.names)}", title_justify="left")
+    for column in ("ratio", "dev", "trial", "proposed by"):
+        table.add_column(column, justify="right" if column in ("dev", "trial") else "left")
+    finished = [trial for trial in found.trials if trial.state == "done"]
+    best = sorted(finished, key=lambda trial: -(trial.value or 0.0))[:SHOWN]
+    for place, trial in enumerate(best):
+        ratio = ":".join(f"{part:g}" for part in trial.ratio.values())
+        row = ratio, number(trial.value), str(trial.number + 1), trial.acquisition or "chance"
+        table.add_row(*row, style="bold" if place == 0 else "")
+    others = len(found.trials) - len(best)
+    if others:
+        pruned = sum(trial.state == "pruned" for trial in found.trials)
+        table.caption = f"{others} more{f', {pruned} of them stopped early' if pruned else ''}"
+    return table
+
+
+def _selected(folder: Path) -> dict[str, Any]:
+    """The fields of a run of `rota select`, with the tasks that it chose; the length is for the caller."""
+    run = Run(folder)
+    try:
+        chosen = json.loads((folder / SELECTION).read_text(encoding="utf-8"))["chosen"]
+    except (OSError, ValueError, KeyError) as error:
+        raise RotaError(f"Expected a finished folder of `rota select` at {folder}. Found none ({error}).") from error
+    own = {name: value for name, value in run.plan.items() if name not in (*DECIDED, "steps", "eval_every")}
+    return {**own, "only": chosen}

@@ -1,0 +1,100 @@
+"""`rota select`: which tasks help a target?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rota.cli._fields import refuse_decided, with_plan_flags
+from rota.cli._tables import number
+from rota.errors import RotaError
+from rota.methods import FLOOR, METHODS, make_plan, select_from
+
+if TYPE_CHECKING:
+    from rota.methods import Selection
+
+DECIDED = {"method", "steps", "only"}
+"""Fields of a plan that are not for the caller."""
+
+
+@with_plan_flags
+def select(
+    target: Annotated[str, typer.Option(help="the task that is to be helped")],
+    rounds: Annotated[int, typer.Option(min=2, help="so many times a task has its turn")] = 200,
+    top: Annotated[int, typer.Option(min=0, help="choose so many auxiliaries whatever their utility")] = 2,
+    above: Annotated[float, typer.Option(help="choose the others whose utility is above it")] = 0.5,
+    utility: Annotated[
+        Literal["averaged", "last"], typer.Option(help="over the second half of the rounds, or at their end")
+    ] = "averaged",
+    candidates: Annotated[
+        Literal["alike", "all"], typer.Option(help="tasks of the same kind as the target alone, or all of them")
+    ] = "alike",
+    out: Annotated[Path | None, typer.Option(help="folder for the run [dim](runs/select-TARGET-SEED)[/dim]")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
+    *,
+    fields: dict[str, Any],
+) -> None:
+    """Choose auxiliary tasks for a target: AutoSeM's first stage.
+
+    rota select --target left --tasks digits
+
+    A bandit gives tasks rounds of ten updates and remembers after whose rounds the target's dev score did not fall.
+    Its options are those of method thompson: --option decay=0.3. Interrupted, the same command goes on.
+    """
+    refuse_decided("select", DECIDED, fields)
+    from rota.methods import candidates_of, run_plan  # late: they load torch
+
+    options = {"floor": FLOOR, **fields.get("options", {})}
+    turns = METHODS["thompson"].checked(options).round
+    plan = make_plan(
+        {**fields, "target": target, "method": "thompson", "options": options, "steps": rounds * turns}, "the flags"
+    )
+    kept, left_out = candidates_of(plan, candidates)
+    console, told = Console(), Console(stderr=True)
+    if left_out:
+        line = f"Left out, since of another kind: {', '.join(left_out)}. They take part with --candidates all."
+        told.print(line, highlight=False, markup=False)
+    if len(kept) < 2:
+        raise RotaError(f"`rota select` expects candidates beside the target '{target}'. Found none.")
+    folder = out or Path("runs") / f"select-{target}-{plan.seed}"
+    plan = plan.model_copy(update={"only": tuple(kept)})
+    run = run_plan(plan, folder, resume=folder.is_dir(), progress=told.is_terminal)
+    found = select_from(run, top, above, utility)
+    if as_json:
+        typer.echo(json.dumps({"chosen": found.chosen, "utilities": found.utilities}))
+        return
+    console.print(selection_table(found))
+    chosen = ", ".join(found.chosen[1:]) or "nobody"
+    console.print(f"Chosen for {target}: {chosen}", highlight=False, markup=False)
+    console.print(f"Find their ratio with: rota search {folder}", highlight=False, markup=False, soft_wrap=True)
+
+
+def selection_table(found: Selection) -> Table:
+    """What is believed about each task, the most useful first."""
+    beliefs = found.beliefs
+    table = Table(
+        title=f"{len(beliefs.arms)} rounds for {escape(beliefs.primary)}: how often does a round do good?",
+        title_justify="left",
+    )
+    for column in ("task", "rounds", "good", "utility", "at the end", "80 % interval", "chosen"):
+        table.add_column(column, justify="left" if column in ("task", "chosen") else "right")
+    ranked = sorted(beliefs.tasks, key=lambda task: (task != beliefs.primary, -found.utilities[task]))
+    for task in ranked:
+        low, high = beliefs.interval(task)
+        name = escape(task) + (" (target)" if task == beliefs.primary else "")
+        table.add_row(
+            name,
+            str(beliefs.turns(task)),
+            f"{beliefs.good(task):g}",
+            number(beliefs.averaged[task], 2, scale=1),
+            number(beliefs.last[task], 2, scale=1),
+            f"{low:.2f} – {high:.2f}",
+            "yes" if task in found.chosen else "",
+        )
+    return table

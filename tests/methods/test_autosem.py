@@ -1,0 +1,196 @@
+"""AutoSeM: which tasks, in which ratio, and the training with it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+from run_tools import command, rota
+
+from rota.errors import RotaError
+from rota.methods import (
+    FLOOR,
+    METHODS,
+    Given,
+    InnerRuns,
+    find_ratio,
+    make_plan,
+    ratio_found,
+    run_plan,
+    select_from,
+    tasks_alike,
+)
+from rota.methods._ratio import RatioTrainings
+from rota.runlog import Run, find_runs
+from rota.search import Beliefs
+from rota.tasks import Classification, MultipleChoice, Regression, Task, TensorRows
+
+FIELDS = {
+    "tasks": ["left", "right", "larger", "noise"],
+    "rows": {"left": 60, "right": 60, "larger": 60, "noise": 60},
+    "target": "left",
+    "steps": 20,
+    "eval_every": 10,
+    "eval_rows": 40,
+    "threads": 1,
+}
+SMALL = {"rounds": 12, "round": 2, "trials": 4}
+
+
+class KilledError(BaseException):
+    """Not an `Exception`: like a kill, nobody catches it."""
+
+
+def plan_of(**options):
+    return make_plan({**FIELDS, "method": "autosem", "options": {**SMALL, **options}})
+
+
+def autosem(folder, resume=False, **options):
+    return run_plan(plan_of(**options), folder, resume=resume, progress=False)
+
+
+def test_it_chooses_tasks_finds_their_ratio_and_trains_with_it(tmp_path):
+    run = autosem(tmp_path / "a")
+    stage_1 = Run(tmp_path / "a" / "runs" / "select")
+    chosen = select_from(stage_1).chosen
+    assert stage_1.plan["steps"] == 24
+    assert stage_1.plan["options"]["floor"] == FLOOR
+    assert chosen[0] == "left"
+    assert len(chosen) >= 3
+    found = json.loads((tmp_path / "a" / "runs" / "search" / "search.json").read_text())
+    assert found["tasks"] == chosen
+    assert len(found["tried"]) == 4
+    best = found["tried"][found["best"]]
+    assert best["value"] == max(trial["value"] for trial in found["tried"] if trial["state"] == "done")
+    training = Run(tmp_path / "a" / "runs" / "search" / "runs" / best["runs"][0])
+    assert training.summary["best"]["dev"]["average"] == best["value"]
+    # What is left out is not even evaluated, and the training has a seed by which no ratio was chosen.
+    ratio = ratio_found(run)
+    assert ratio == best["ratio"]
+    assert list(run.info["tasks"]) == [task for task in FIELDS["tasks"] if ratio.get(task)]
+    assert run.info["mixture"] == pytest.approx(
+        {task: count / sum(ratio.values()) for task, count in ratio.items() if count}
+    )
+    assert training.plan["seed"] == run.plan["seed"] + 1
+    assert run.summary["cost"]["runs"] == 2 + len({name for trial in found["tried"] for name in trial["runs"]})
+    assert [found.folder.name for found in find_runs([tmp_path])] == ["a"]
+
+
+def test_without_a_stage(tmp_path):
+    run = autosem(tmp_path / "a", select=False, sampler="grid")
+    assert not (tmp_path / "a" / "runs" / "select").exists()
+    found = json.loads((tmp_path / "a" / "runs" / "search" / "search.json").read_text())
+    assert found["tasks"] == FIELDS["tasks"]
+    assert all(trial["acquisition"] is None for trial in found["tried"])
+    assert len(ratio_found(run)) == 4
+
+
+def test_nobody_is_chosen_and_the_target_is_trained_alone(tmp_path):
+    run = autosem(tmp_path / "a", top=0, above=1.0)
+    assert run.summary["updates"] == {"left": 20}
+    assert ratio_found(run) == {"left": 1}
+
+
+@pytest.mark.parametrize("at", [1, 3])
+def test_stopped_anywhere_it_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, at):
+    whole = autosem(tmp_path / "whole")
+    train, calls = InnerRuns.train, []
+
+    def unreliable(self, *arguments, **changes):
+        calls.append(arguments)
+        if len(calls) == at:
+            raise KilledError
+        return train(self, *arguments, **changes)
+
+    monkeypatch.setattr(InnerRuns, "train", unreliable)
+    with pytest.raises(KilledError):
+        autosem(tmp_path / "cut")
+    again = autosem(tmp_path / "cut", resume=True)
+    assert ratio_found(again) == ratio_found(whole)
+    assert again.summary["best"] == whole.summary["best"]
+    assert again.summary["cost"]["updates"] == whole.summary["cost"]["updates"]
+
+
+def test_a_hopeless_training_ends_early_and_says_so(tmp_path):
+    class HopelessError(Exception):
+        pass
+
+    def report(step, score):
+        heard.append(step)
+        if step >= 10:
+            raise HopelessError
+
+    heard: list[int] = []
+    inner = InnerRuns(make_plan(FIELDS), tmp_path / "s", progress=False, outer=False)
+    train = RatioTrainings(inner)
+    for _ in range(2):  # and so again, if somebody was killed before the search knew it
+        with pytest.raises(HopelessError):
+            train({"left": 1, "noise": 2}, 0, report)
+    assert heard == [10, 10]
+    run = Run(tmp_path / "s" / "runs" / "1-2-seed-0")
+    assert run.finished
+    assert run.summary["stopped"] == "given up"
+    assert run.summary["steps"] == 10
+
+
+def test_a_search_shows_its_best_trainings(tmp_path):
+    inner = InnerRuns(make_plan(FIELDS), tmp_path / "s", progress=False, outer=False)
+    found = find_ratio(inner, ["left", "larger"], 3, changes={}, seeds_per_point=2, pruning=False)
+    assert found.best is not None
+    best = "-".join(str(count) for count in found.best.ratio.values())
+    assert [run.folder.name for run in find_runs([tmp_path])] == [f"{best}-seed-0", f"{best}-seed-1"]
+    other = InnerRuns(make_plan({**FIELDS, "steps": 30}), tmp_path / "s", progress=False, outer=False)
+    with pytest.raises(RotaError, match="is another search: plan"):
+        find_ratio(other, ["left", "larger"], 4, changes={}, seeds_per_point=2)
+
+
+def rows(types=None):
+    inputs = {"tokens": torch.ones(8, 4)} | ({} if types is None else {"types": torch.tensor([[0, 0, 1, types]] * 8)})
+    return {"train": TensorRows(inputs, torch.zeros(8, dtype=torch.int64))}
+
+
+def test_candidates_are_tasks_of_the_same_kind():
+    pair, other_pair = Task("pair", Classification(2), rows(1)), Task("other pair", Classification(3), rows(1))
+    single = Task("single", Classification(2), {"train": TensorRows({"types": torch.zeros(8, 4)}, torch.zeros(8))})
+    score, choice = Task("score", Regression(), rows(1)), Task("choice", MultipleChoice(2), rows(1))
+    tasks = [pair, other_pair, single, score, choice]
+    assert tasks_alike(tasks, "pair") == ["pair", "other pair"]
+    assert tasks_alike(tasks, "single") == ["pair", "other pair", "single"]
+    assert tasks_alike(tasks, "score") == [task.name for task in tasks]
+
+
+def test_without_a_run_there_is_nobody_to_train():
+    with pytest.raises(RotaError, match="expects a target"):
+        METHODS["autosem"].policy(Given({"a": 1}, {"a": 1}, 10, 0), {})
+    with pytest.raises(RotaError, match="Found a policy alone"):
+        METHODS["autosem"].policy(Given({"a": 1, "b": 1}, {"a": 1, "b": 1}, 10, 0, "a"), {"candidates": "all"})
+
+
+def test_beliefs_of_a_run_are_what_its_policy_heard(tmp_path):
+    fields = {**FIELDS, "method": "thompson", "options": {"round": 2}, "steps": 40}
+    run = run_plan(make_plan(fields), tmp_path / "t", progress=False)
+    beliefs = Beliefs.of(run)
+    policy = METHODS["thompson"].policy(Given(dict.fromkeys(FIELDS["tasks"], 1), {}, 40, 0, "left"), {"round": 2})
+    state = json.loads(next((tmp_path / "t" / "checkpoints").glob("step-*40/state.json")).read_text())
+    policy.load_state_dict(state["policy"])
+    assert list(beliefs.successes.values()) == pytest.approx(policy.policy.successes)
+    assert list(beliefs.failures.values()) == pytest.approx(policy.policy.failures)
+    assert np.isfinite(beliefs.history).all()
+
+
+@pytest.mark.slow
+def test_killed_three_times_it_reaches_the_same_table(tmp_path):
+    flags = ("autosem", "--target", "left", "--seeds", "0,1", "--trials", 6, "--rounds", 60, "--steps", 200)
+    whole = rota(*flags, "--out", tmp_path / "x", cwd=tmp_path)
+    assert whole.returncode == 0
+    (tmp_path / "x").rename(tmp_path / "whole")
+    for seconds in (8, 12, 16):
+        process = subprocess.Popen(command(*flags, "--out", tmp_path / "x"))
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        process.kill()
+        process.wait()
+    assert rota(*flags, "--out", tmp_path / "x", cwd=tmp_path).stdout == whole.stdout
