@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 
 import numpy as np
 import pytest
@@ -187,10 +188,16 @@ def test_killed_three_times_it_reaches_the_same_table(tmp_path):
     whole = rota(*flags, "--out", tmp_path / "x", cwd=tmp_path)
     assert whole.returncode == 0
     (tmp_path / "x").rename(tmp_path / "whole")
-    for seconds in (8, 12, 16):
-        process = subprocess.Popen(command(*flags, "--out", tmp_path / "x"))
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(seconds)
+    first, second = tmp_path / "x" / "autosem-0" / "runs", tmp_path / "x" / "autosem-1" / "runs"
+    for place, pattern, count in (
+        (first, "select/checkpoints/*", 2),
+        (first, "search/runs/*/summary.json", 3),
+        (second, "search/runs/*/checkpoints/*", 2),
+    ):
+        process = subprocess.Popen(command(*flags, "--out", tmp_path / "x"), stderr=subprocess.DEVNULL)
+        while len(list(place.glob(pattern))) < count:
+            assert process.poll() is None
+            time.sleep(0.01)
         process.kill()
         process.wait()
     assert rota(*flags, "--out", tmp_path / "x", cwd=tmp_path).stdout == whole.stdout

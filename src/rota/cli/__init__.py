@@ -84,7 +84,10 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED  # typer says it in one of these ways, or by the code
     if code == INTERRUPTED:
-        _say("stopped. A run goes on from its last checkpoint with `rota train --resume FOLDER`.", code)
+        _say(
+            "stopped. Repeat the command to go on; a run of `rota train` goes on with `rota train --resume FOLDER`.",
+            code,
+        )
     sys.exit(code)
 
 
