@@ -25,7 +25,7 @@ from rota.methods import (
     tasks_alike,
 )
 from rota.methods._ratio import RatioTrainings
-from rota.runlog import Run, find_runs
+from rota.runlog import SEARCH, Run, best_trial, find_runs
 from rota.search import Beliefs
 from rota.tasks import Classification, MultipleChoice, Regression, Task, TensorRows
 
@@ -64,7 +64,7 @@ def test_it_chooses_tasks_finds_their_ratio_and_trains_with_it(tmp_path):
     found = json.loads((tmp_path / "a" / "runs" / "search" / "search.json").read_text())
     assert found["tasks"] == chosen
     assert len(found["tried"]) == 4
-    best = found["tried"][found["best"]]
+    best = best_trial(tmp_path / "a" / "runs" / "search")
     assert best["value"] == max(trial["value"] for trial in found["tried"] if trial["state"] == "done")
     training = Run(tmp_path / "a" / "runs" / "search" / "runs" / best["runs"][0])
     assert training.summary["best"]["dev"]["average"] == best["value"]
@@ -146,6 +146,20 @@ def test_a_search_shows_its_best_trainings(tmp_path):
     other = InnerRuns(make_plan({**FIELDS, "steps": 30}), tmp_path / "s", progress=False, outer=False)
     with pytest.raises(RotaError, match="is another search: plan"):
         find_ratio(other, ["left", "larger"], 4, changes={}, seeds_per_point=2)
+
+
+def test_the_best_trial_is_found_while_others_are_at_work(tmp_path):
+    tried = [{"number": 0, "ratio": {"left": 1}}, {"number": 2, "ratio": {"left": 2}}]
+    (tmp_path / SEARCH).write_text(json.dumps({"tried": tried, "best": 2}))
+    assert best_trial(tmp_path) == tried[1]
+
+
+def test_seeds_share_a_storage(tmp_path):
+    for seed in (0, 1):
+        fields = {**FIELDS, "seed": seed, "method": "autosem"}
+        options = {**SMALL, "select": False, "trials": 2, "storage": f"sqlite:///{tmp_path / 'ratios.db'}"}
+        run = run_plan(make_plan({**fields, "options": options}), tmp_path / str(seed), progress=False)
+        assert len(ratio_found(run)) == 4
 
 
 def rows(types=None):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,7 +11,7 @@ from rota.errors import RotaError
 from rota.methods._method import Given, Method
 from rota.methods._selection import FLOOR, select_from
 from rota.policies import Cycle, Policy
-from rota.runlog import INNER, SEARCH, Run
+from rota.runlog import INNER, SEARCH, Run, best_trial
 from rota.search import draw_ratio
 
 if TYPE_CHECKING:
@@ -87,12 +86,9 @@ def _autosem(
 
 def ratio_found(run: Run) -> dict[str, int]:
     """The ratio with which a run of this method was trained, with zeros for tasks that were chosen and not used."""
-    found = run.folder / INNER / "search" / SEARCH
-    if not found.is_file():  # nobody was chosen
-        return {run.plan["target"]: 1}
-    content = json.loads(found.read_text(encoding="utf-8"))
-    ratio: dict[str, int] = content["tried"][content["best"]]["ratio"]
-    return ratio
+    search = run.folder / INNER / "search"
+    best = best_trial(search) if (search / SEARCH).is_file() else None  # none where nobody was chosen
+    return dict(best["ratio"]) if best else {run.plan["target"]: 1}
 
 
 def _say_who_is_left_out(inner: InnerRuns, tasks: list[str], kept: list[str]) -> None:

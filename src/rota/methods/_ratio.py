@@ -93,6 +93,7 @@ def find_ratio(
         options: Of `rota.search.search_ratio`.
     """
     place = storage or f"journal:{inner.folder / 'study.journal'}"
+    name = options.pop("name", None) or f"ratio of {', '.join(tasks)}, seed {options.get('seed', 0)}"
     teller = _Teller(inner, trials, changes.get("steps", inner.plan.steps), options)
     plan = inner.plan.model_dump(mode="json", exclude={"seed", "method", "options", "only", "num_workers"})
     found = search_ratio(
@@ -101,6 +102,7 @@ def find_ratio(
         trials,
         place,
         simplex=simplex,
+        name=name,
         agreed={"plan": {**plan, **changes}},
         on_trial=teller,
         **options,

@@ -1,7 +1,7 @@
 """What happened in a run: write it, read it, count what it cost."""
 
 from rota.runlog._ledger import Ledger
-from rota.runlog._reader import Run, find_runs, read_lines, started_plan
+from rota.runlog._reader import Run, best_trial, find_runs, read_lines, started_plan
 from rota.runlog._schema import INNER, LOG, PLAN, RUN, SCHEMA, SEARCH, SUMMARY
 from rota.runlog._writer import LogWriter, write_json
 
@@ -16,6 +16,7 @@ __all__ = [
     "Ledger",
     "LogWriter",
     "Run",
+    "best_trial",
     "find_runs",
     "read_lines",
     "started_plan",

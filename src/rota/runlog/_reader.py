@@ -100,12 +100,17 @@ def find_runs(places: Iterable[Path | str]) -> list[Run]:
 
 def _is_shown(folder: Path) -> bool:
     """Whether this run is no training of a search, or one of its best."""
-    search = folder.parent.parent / SEARCH
-    if folder.parent.name != INNER or not search.is_file():
+    search = folder.parent.parent
+    if folder.parent.name != INNER or not (search / SEARCH).is_file():
         return True
-    content = _read_json(search, "tried")
-    best = content["best"]
-    return best is not None and folder.name in content["tried"][best]["runs"]
+    best = best_trial(search)
+    return best is not None and folder.name in best["runs"]
+
+
+def best_trial(folder: Path) -> dict[str, Any] | None:
+    """The best trial of the search in this folder; None as long as none has finished."""
+    content = _read_json(folder / SEARCH, "tried")
+    return next((trial for trial in content["tried"] if trial["number"] == content["best"]), None)
 
 
 def _read_json(path: Path, *keys: str) -> dict[str, Any]:
