@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from optuna import TrialPruned
 from run_tools import command, rota
 
 from rota.errors import RotaError
@@ -116,25 +117,38 @@ def test_stopped_anywhere_it_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch
 
 
 def test_a_hopeless_training_ends_early_and_says_so(tmp_path):
-    class HopelessError(Exception):
-        pass
-
     def report(step, score):
         heard.append(step)
         if step >= 10:
-            raise HopelessError
+            raise TrialPruned
 
     heard: list[int] = []
     inner = InnerRuns(make_plan(FIELDS), tmp_path / "s", progress=False, outer=False)
     train = RatioTrainings(inner)
     for _ in range(2):  # and so again, if somebody was killed before the search knew it
-        with pytest.raises(HopelessError):
+        with pytest.raises(TrialPruned):
             train({"left": 1, "noise": 2}, 0, report)
     assert heard == [10, 10]
     run = Run(tmp_path / "s" / "runs" / "1-2-seed-0")
     assert run.finished
     assert run.summary["stopped"] == "given up"
     assert run.summary["steps"] == 10
+    # The search may think otherwise by now, but half a training has no score.
+    with pytest.raises(TrialPruned):
+        train({"left": 1, "noise": 2}, 0, lambda step, score: None)
+
+
+def test_a_storage_that_fails_does_not_end_a_training(tmp_path):
+    def report(step, score):
+        raise OSError("no storage")
+
+    train = RatioTrainings(InnerRuns(make_plan(FIELDS), tmp_path / "s", progress=False, outer=False))
+    with pytest.raises(OSError, match="no storage"):
+        train({"left": 1, "noise": 2}, 0, report)
+    run = Run(tmp_path / "s" / "runs" / "1-2-seed-0")
+    assert not run.finished
+    train({"left": 1, "noise": 2}, 0, lambda step, score: None)
+    assert run.summary["steps"] == FIELDS["steps"]
 
 
 def test_a_search_shows_its_best_trainings(tmp_path):
@@ -144,8 +158,11 @@ def test_a_search_shows_its_best_trainings(tmp_path):
     best = "-".join(str(count) for count in found.best.ratio.values())
     assert [run.folder.name for run in find_runs([tmp_path])] == [f"{best}-seed-0", f"{best}-seed-1"]
     other = InnerRuns(make_plan({**FIELDS, "steps": 30}), tmp_path / "s", progress=False, outer=False)
-    with pytest.raises(RotaError, match="is another search: plan"):
+    with pytest.raises(RotaError, match="is another search: steps 20 there, 30 here"):
         find_ratio(other, ["left", "larger"], 4, changes={}, seeds_per_point=2)
+    # Another machine may have its data elsewhere, and another number of threads.
+    same = InnerRuns(make_plan({**FIELDS, "threads": 2, "data": "."}), tmp_path / "s", progress=False, outer=False)
+    assert find_ratio(same, ["left", "larger"], 3, changes={}, seeds_per_point=2).ratio == found.ratio
 
 
 def test_the_best_trial_is_found_while_others_are_at_work(tmp_path):

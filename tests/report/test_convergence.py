@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 
 import pytest
+from page_tools import cells
 from scipy.stats import kendalltau
 
 from rota.report._convergence import convergence, kendall
@@ -29,13 +29,6 @@ def a_history(uncertainty=None, **losses):
     found = {name: dict(zip(steps, own, strict=True)) for name, own in losses.items()}
     found[AVERAGE] = {step: (found["a"][step] + found["b"][step]) / 2 for step in steps}
     return History(("a", "b", "x"), loss=found, evaluations=steps, uncertainty=uncertainty or {})
-
-
-def cells(html):
-    return [
-        [" ".join(re.sub(r"<[^>]+>", " ", cell).split()) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)]
-        for row in re.findall(r"<tr>(.*?)</tr>", html)
-    ]
 
 
 def test_minima_spread_excess_and_speed_by_hand(tmp_path):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from page_tools import cells, figure
 
 from rota.report import write_report
 from rota.report._groups import group_runs
@@ -91,17 +90,9 @@ def section_of(runs):
     return pools(groups, histories, method_looks(histories), task_looks(tasks))
 
 
-def cells(html):
-    return [
-        [" ".join(re.sub(r"<[^>]+>", " ", cell).split()) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)]
-        for row in re.findall(r"<tr>(.*?)</tr>", html)
-    ]
-
-
 def traces(html, name):
     """The lines of a figure by task; bands have no name."""
-    start = re.search(rf'Plotly\.newPlot\(\s*"{name}",\s*', html).end()
-    return {trace["name"]: trace for trace in json.JSONDecoder().raw_decode(html[start:])[0] if "name" in trace}
+    return {trace["name"]: trace for trace in figure(html, name)[0] if "name" in trace}
 
 
 def test_used_rows_are_counted_once_and_examples_each_time(make_run):

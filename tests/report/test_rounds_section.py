@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html import unescape
 
 import pytest
+from page_tools import cells, figure
 
 from rota.report import write_report
 from rota.report._groups import group_runs, tasks_of
@@ -90,17 +90,9 @@ def section_of(*runs):
     return rounds(groups, method_looks(group.name for group in groups), task_looks(tasks_of(runs)))
 
 
-def cells(html):
-    return [
-        [" ".join(re.sub(r"<[^>]+>", " ", cell).split()) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)]
-        for row in re.findall(r"<tr>(.*?)</tr>", html)
-    ]
-
-
 def traces(html, panel, group=0):
     """The lines of a figure by name; bands have none."""
-    start = re.search(rf'Plotly\.newPlot\(\s*"rounds-{group}-{panel}",\s*', html).end()
-    return {trace["name"]: trace for trace in json.JSONDecoder().raw_decode(html[start:])[0] if "name" in trace}
+    return {trace["name"]: trace for trace in figure(html, f"rounds-{group}-{panel}")[0] if "name" in trace}
 
 
 def drawn(html, panel, group=0):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html import unescape
 from itertools import pairwise
 
 import pytest
+from page_tools import cells, figure
 
 from rota.report import write_report
 from rota.report._search import ESTIMATE, LISTED, read_searches, search
@@ -60,21 +60,6 @@ def make_run(tmp_path):
         return Run(folder)
 
     return make
-
-
-def cells(html):
-    return [
-        [" ".join(re.sub(r"<[^>]+>", " ", cell).split()) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)]
-        for row in re.findall(r"<tr>(.*?)</tr>", html)
-    ]
-
-
-def figure(html, name):
-    """The traces of a figure, and its layout."""
-    decoder = json.JSONDecoder()
-    rest = html[re.search(rf'Plotly\.newPlot\(\s*"{name}",\s*', html).end() :]
-    traces, end = decoder.raw_decode(rest)
-    return traces, decoder.raw_decode(rest[end:].lstrip(", \n"))[0]
 
 
 def course(html, group, kind):

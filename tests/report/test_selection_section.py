@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html import unescape
 
 import numpy as np
 import pytest
+from page_tools import cells, figure
 
 from rota.report import write_report
 from rota.report._selection import MARKS, SHOWN, THICK, beta_density, selection
@@ -47,25 +47,14 @@ def make_run(tmp_path):
     return make
 
 
-def cells(html):
-    return [
-        [" ".join(re.sub(r"<[^>]+>", " ", cell).split()) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)]
-        for row in re.findall(r"<tr>(.*?)</tr>", html)
-    ]
-
-
-def figure(html, panel, group=0, run=0):
-    """The traces of a figure, and its layout."""
-    decoder = json.JSONDecoder()
-    rest = html[re.search(rf'Plotly\.newPlot\(\s*"selection-{group}-{run}-{panel}",\s*', html).end() :]
-    traces, end = decoder.raw_decode(rest)
-    return traces, decoder.raw_decode(rest[end:].lstrip(", \n"))[0]
+def panel_of(html, panel, group=0, run=0):
+    return figure(html, f"selection-{group}-{run}-{panel}")
 
 
 def by_task(html, panel, **place):
     """What is drawn of each task."""
     found = {}
-    for trace in figure(html, panel, **place)[0]:
+    for trace in panel_of(html, panel, **place)[0]:
         found.setdefault(trace["legendgroup"], []).append(trace)
     return found
 
@@ -114,7 +103,7 @@ def test_the_target_is_thick_and_comes_first(make_run):
         assert next(iter(drawn)) == "right"
         assert drawn["right"][-1 if panel == COURSE else 0]["line"]["width"] == THICK
         assert drawn["left"][-1 if panel == COURSE else 0]["line"]["width"] < THICK
-    assert figure(section, TURNS)[1]["yaxis"]["ticktext"] == ["<b>right</b>", "left"]
+    assert panel_of(section, TURNS)[1]["yaxis"]["ticktext"] == ["<b>right</b>", "left"]
     assert "thompson <small>target: right</small></h3>" in section
 
 
@@ -134,7 +123,7 @@ def test_utilities_after_each_round_by_hand(make_run):
     drawn = by_task(section, COURSE)
     assert drawn["left"][0]["y"] == [0.75] * 4
     assert drawn["right"][0]["y"] == pytest.approx([1 / 2, 2 / 3, 1 / 2, 3 / 5], abs=1e-5)
-    [line] = figure(section, COURSE)[1]["shapes"]
+    [line] = panel_of(section, COURSE)[1]["shapes"]
     assert (line["y0"], line["y1"], line["line"]["dash"]) == (0.5, 0.5, "dot")
 
 

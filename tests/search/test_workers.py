@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -45,61 +46,6 @@ def lines(log):
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
-def finish_together(storage, tmp_path):
-    logs = [tmp_path / "one.log", tmp_path / "two.log"]
-    with started(storage, logs[0]) as first, started(storage, logs[1]) as second:
-        one, two = answer(first), answer(second)
-    assert one == two
-    assert len(one) == 12
-    trained = [tuple(line["ratio"]) for log in logs for line in lines(log)]
-    assert len(set(trained)) == len(trained) == 12
-    assert {tuple(ratio) for ratio, _, _ in one} == set(trained)
-    assert {state for _, _, state in one} == {"done"}
-
-
-def kill_one(storage, tmp_path):
-    """Kill a worker in its fifth trial while it trains; another one finishes the search."""
-    log, trained = tmp_path / "killed.log", []
-
-    def objective(ratio, seed, report):
-        trained.append(list(ratio.values()))
-        return score(ratio)
-
-    with started(storage, log, 4) as victim:
-        deadline = time.monotonic() + 90
-        while not any(line["hangs"] for line in lines(log)):
-            assert time.monotonic() < deadline
-            assert victim.poll() is None, victim.communicate()[1]
-            time.sleep(0.05)
-        victim.send_signal(signal.SIGKILL)
-        os.waitid(os.P_PID, victim.pid, os.WEXITED | os.WNOWAIT)  # dead, but still in the table of processes
-        found = search_ratio(objective, TASKS, 12, storage)
-    finished = [line["ratio"] for line in lines(log)]
-    assert len(finished) == 5
-    assert trained[0] == finished[4]  # retried first
-    assert [list(trial.ratio.values()) for trial in found.trials] == finished[:4] + trained
-    straight = search_ratio(lambda ratio, seed, report: score(ratio), TASKS, 12)
-    assert [(t.ratio, t.value) for t in found.trials] == [(t.ratio, t.value) for t in straight.trials]
-
-
-def test_two_workers_share_an_sqlite_file(tmp_path):
-    finish_together(f"sqlite:///{tmp_path}/study.db", tmp_path)
-
-
-@pytest.mark.slow
-def test_two_workers_share_a_journal_file(tmp_path):
-    finish_together(f"{tmp_path}/study.journal", tmp_path)
-
-
-def test_a_killed_worker_loses_one_trial_and_that_is_retried(tmp_path):
-    kill_one(f"sqlite:///{tmp_path}/study.db", tmp_path)
-
-
-@pytest.mark.slow
-def test_a_killed_worker_of_a_journal_file_loses_one_trial_and_that_is_retried(tmp_path):
-    kill_one(f"journal:{tmp_path}/study", tmp_path)
-
-
 @pytest.fixture
 def postgresql(tmp_path):
     """The URL of a server that lives as long as the test."""
@@ -110,8 +56,6 @@ def postgresql(tmp_path):
         pytest.skip("needs a PostgreSQL server: apt install postgresql")
     as_user = []
     with contextlib.ExitStack() as stack:
-        import tempfile
-
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rota-pg-", dir="/tmp")))
         if os.getuid() == 0:  # initdb refuses to be run by root
             if shutil.which("runuser") is None or subprocess.run(["id", "postgres"], capture_output=True).returncode:
@@ -135,14 +79,51 @@ def postgresql(tmp_path):
         yield f"postgresql://rota@127.0.0.1:{port}/postgres"
 
 
-@pytest.mark.slow
-def test_two_workers_share_a_postgresql_server(postgresql, tmp_path):
-    finish_together(postgresql, tmp_path)
+@pytest.fixture(
+    params=["sqlite", pytest.param("journal", marks=pytest.mark.slow), pytest.param("server", marks=pytest.mark.slow)]
+)
+def storage(request, tmp_path):
+    """Where a study may live."""
+    if request.param == "server":
+        return request.getfixturevalue("postgresql")
+    return {"sqlite": f"sqlite:///{tmp_path}/study.db", "journal": f"{tmp_path}/study.journal"}[request.param]
 
 
-@pytest.mark.slow
-def test_a_killed_worker_of_a_server_loses_one_trial_and_that_is_retried(postgresql, tmp_path):
-    kill_one(postgresql, tmp_path)
+def test_two_workers_finish_a_search_together(storage, tmp_path):
+    logs = [tmp_path / "one.log", tmp_path / "two.log"]
+    with started(storage, logs[0]) as first, started(storage, logs[1]) as second:
+        one, two = answer(first), answer(second)
+    assert one == two
+    assert len(one) == 12
+    trained = [tuple(line["ratio"]) for log in logs for line in lines(log)]
+    assert len(set(trained)) == len(trained) == 12
+    assert {tuple(ratio) for ratio, _, _ in one} == set(trained)
+    assert {state for _, _, state in one} == {"done"}
+
+
+def test_a_killed_worker_loses_one_trial_and_that_is_retried(storage, tmp_path):
+    """It is killed in its fifth trial while it trains; another one finishes the search."""
+    log, trained = tmp_path / "killed.log", []
+
+    def objective(ratio, seed, report):
+        trained.append(list(ratio.values()))
+        return score(ratio)
+
+    with started(storage, log, 4) as victim:
+        deadline = time.monotonic() + 90
+        while not any(line["hangs"] for line in lines(log)):
+            assert time.monotonic() < deadline
+            assert victim.poll() is None, victim.communicate()[1]
+            time.sleep(0.05)
+        victim.send_signal(signal.SIGKILL)
+        os.waitid(os.P_PID, victim.pid, os.WEXITED | os.WNOWAIT)  # dead, but still in the table of processes
+        found = search_ratio(objective, TASKS, 12, storage)
+    finished = [line["ratio"] for line in lines(log)]
+    assert len(finished) == 5
+    assert trained[0] == finished[4]  # retried first
+    assert [list(trial.ratio.values()) for trial in found.trials] == finished[:4] + trained
+    straight = search_ratio(lambda ratio, seed, report: score(ratio), TASKS, 12)
+    assert [(t.ratio, t.value) for t in found.trials] == [(t.ratio, t.value) for t in straight.trials]
 
 
 class KilledError(BaseException):

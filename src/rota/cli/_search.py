@@ -13,8 +13,8 @@ from rich.table import Table
 from rota.cli._fields import bounds, refuse_decided, with_plan_flags
 from rota.cli._tables import number
 from rota.errors import RotaError
-from rota.methods import SELECTION, make_plan
-from rota.runlog import Run
+from rota.methods import make_plan
+from rota.runlog import SELECTION, Run
 
 if TYPE_CHECKING:
     from rota.search import RatioSearch

@@ -9,7 +9,7 @@ from rota.methods._autosem import ratio_found
 from rota.methods._comparison import Comparison, make_comparison
 from rota.methods._method import Given, Method
 from rota.methods._plan import Plan, make_plan, merge_fields
-from rota.methods._selection import FLOOR, SELECTION, Selection, select_from
+from rota.methods._selection import FLOOR, Selection, select_from
 from rota.methods._table import METHODS
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = [
     "FLOOR",
     "METHODS",
-    "SELECTION",
     "Adaptation",
     "Adapting",
     "Comparison",

@@ -11,7 +11,7 @@ from rota.errors import RotaError
 from rota.methods._method import Given, Method
 from rota.methods._selection import FLOOR, select_from
 from rota.policies import Cycle, Policy
-from rota.runlog import INNER, SEARCH, Run, best_trial
+from rota.runlog import INNER, SEARCH, STAGE_1, STAGE_2, Run, best_trial
 from rota.search import draw_ratio
 
 if TYPE_CHECKING:
@@ -59,14 +59,14 @@ def _autosem(
     if select:
         inner.say(f"stage 1: {rounds} rounds of {round} updates, for {given.target}")
         options = {"round": round, "decay": decay, "reward": reward, "floor": floor}
-        run = inner.train("select", method="thompson", options=options, steps=rounds * round, only=tasks)
+        run = inner.train(STAGE_1, method="thompson", options=options, steps=rounds * round, only=tasks)
         chosen = select_from(run, top, above, utility).chosen
         inner.say(f"stage 1 chose {', '.join(chosen[1:]) or 'nobody'}")
     if len(chosen) == 1:
         return Cycle({given.target: 1})
     inner.say(f"stage 2: {trials} ratios of {':'.join(chosen)}")
     found = find_ratio(
-        inner.inside("search"),
+        inner.inside(STAGE_2),
         chosen,
         trials,
         changes={"steps": trial_steps or given.steps},
@@ -86,7 +86,7 @@ def _autosem(
 
 def ratio_found(run: Run) -> dict[str, int]:
     """The ratio with which a run of this method was trained, with zeros for tasks that were chosen and not used."""
-    search = run.folder / INNER / "search"
+    search = run.folder / INNER / STAGE_2
     best = best_trial(search) if (search / SEARCH).is_file() else None  # none where nobody was chosen
     return dict(best["ratio"]) if best else {run.plan["target"]: 1}
 

@@ -56,7 +56,7 @@ class InnerRuns:
 
     def inside(self, name: str) -> InnerRuns:
         """For many short trainings in `runs/NAME` of this folder, of which a bar on a terminal is enough."""
-        found = InnerRuns(self.plan, self.folder / INNER / name, self.progress and on_terminal(), self._told, False)
+        found = InnerRuns(self.plan, self.folder / INNER / name, self.progress and _on_terminal(), self._told, False)
         found.runs = self.runs
         return found
 
@@ -65,6 +65,5 @@ class InnerRuns:
             Console(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def on_terminal() -> bool:
-    """Whether somebody looks at a bar."""
+def _on_terminal() -> bool:
     return Console(stderr=True).is_terminal

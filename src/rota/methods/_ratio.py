@@ -11,8 +11,15 @@ from typing import Any
 from rota.methods._inner import InnerRuns
 from rota.runlog import INNER, RUN, SEARCH, Run, write_json
 from rota.search import RatioSearch, RatioTrial, search_ratio
+from rota.training import GIVEN_UP
 
 Report = Callable[[int, float], None]
+
+MAY_DIFFER = {
+    *("seed", "method", "options", "only"),  # decided by the search
+    *("data", "device", "engine", "threads", "num_workers", "eval_batch_size", "checkpoint_every", "frozen_cache"),
+}
+"""Fields of the plan in which workers of one search may differ: where and how they execute it."""
 
 
 @dataclass
@@ -30,14 +37,14 @@ class RatioTrainings:
     simplex: bool = False
 
     def __call__(self, ratio: Mapping[str, float], seed: int, report: Report) -> float:
-        stopped: list[Exception] = []
+        from optuna import TrialPruned  # how a search says that a training is hopeless
 
         def watch(step: int, score: float) -> bool:
             try:
                 report(step, score)
-            except Exception as error:  # how a search says that a training is hopeless
-                stopped.append(error)
-            return bool(stopped)
+            except TrialPruned:
+                return True
+            return False
 
         name = run_name(ratio, seed)
         self._report_again(name, report)
@@ -47,8 +54,8 @@ class RatioTrainings:
             **{"method": "fixed" if self.simplex else "cycle", "options": {"weights": dict(ratio)}, "seed": seed},
             **{"only": list(ratio), **self.changes},
         )
-        if stopped:
-            raise stopped[0]
+        if run.summary["stopped"] == GIVEN_UP:  # now, or by a worker that was killed before it could say so
+            raise TrialPruned
         return float(run.summary["best"]["dev"]["average"])
 
     def _report_again(self, name: str, report: Report) -> None:
@@ -95,7 +102,7 @@ def find_ratio(
     place = storage or f"journal:{inner.folder / 'study.journal'}"
     name = options.pop("name", None) or f"ratio of {', '.join(tasks)}, seed {options.get('seed', 0)}"
     teller = _Teller(inner, trials, changes.get("steps", inner.plan.steps), options)
-    plan = inner.plan.model_dump(mode="json", exclude={"seed", "method", "options", "only", "num_workers"})
+    plan = inner.plan.model_dump(mode="json", exclude=MAY_DIFFER)
     found = search_ratio(
         RatioTrainings(inner, changes, simplex),
         tasks,
@@ -103,7 +110,7 @@ def find_ratio(
         place,
         simplex=simplex,
         name=name,
-        agreed={"plan": {**plan, **changes}},
+        agreed={**plan, **changes},
         on_trial=teller,
         **options,
     )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rota.runlog import Run, write_json
+from rota.runlog import SELECTION, Run, write_json
 from rota.search import Beliefs, choose_tasks
 
-SELECTION = "selection.json"
 FLOOR = 0.5
 """Share of the rounds that is spread evenly. The model of this stage is thrown away, so trying costs nothing, and a
 bandit that plays its favourite learns little about the others."""

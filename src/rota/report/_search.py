@@ -16,9 +16,8 @@ from rota.report._palette import GREY, Look, method_looks
 from rota.report._plots import dress, label, plain, plotly_objects, to_html
 from rota.report._tables import table
 from rota.report._words import count, percent
-from rota.runlog import INNER, SEARCH, Run
+from rota.runlog import INNER, SEARCH, STAGE_2, Run, best_trial
 
-INSIDE = "search"
 LISTED = 12  # ratios in a table, at most
 FEW, MANY = 8, 24  # batches and trials up to which each number has its tick
 TALL, LOW = 250, 190  # heights in pixels
@@ -123,7 +122,7 @@ def read_searches(runs: Iterable[Run]) -> list[Search]:
     for run in runs:
         folder = run.folder.resolve()
         around = [folder.parent.parent] if folder.parent.name == INNER else []
-        places |= dict.fromkeys(place for place in (folder / INNER / INSIDE, *around) if (place / SEARCH).is_file())
+        places |= dict.fromkeys(place for place in (folder / INNER / STAGE_2, *around) if (place / SEARCH).is_file())
     homes = [place.parent.parent if place.parent.name == INNER else place for place in places]
     names = [home.name for home in homes]
     return [
@@ -135,10 +134,9 @@ def read_searches(runs: Iterable[Run]) -> list[Search]:
 def _read(folder: Path, name: str) -> Search:
     told: dict[str, Any] = json.loads((folder / SEARCH).read_text(encoding="utf-8"))
     tried = sorted(told["tried"], key=lambda trial: int(trial["number"]))
-    best = next((trial for trial in tried if trial["number"] == told["best"]), None)
     tasks = tuple(told["tasks"])
     believed = told["slices"], told["random"]
-    return Search(name, told["sampler"], tasks, told["steps"], told["trials"], tried, best, *believed)
+    return Search(name, told["sampler"], tasks, told["steps"], told["trials"], tried, best_trial(folder), *believed)
 
 
 def _finished(trial: Mapping[str, Any]) -> bool:
@@ -271,7 +269,7 @@ def _table(search: Search) -> str:
         row = [f'<th scope="row">{ratio}</th>', f"{trial['number'] + 1}"]
         row += [percent(trial["ratio"][task] / total if total else np.nan) for task in search.tasks]
         row += [score if _finished(trial) else f'<td class="dim">{score}</td>']
-        row += [", ".join(map(percent, trial["values"])) or "–"] if seeds else []
+        row += [", ".join("–" if own is None else percent(own) for own in trial["values"]) or "–"] if seeds else []
         rows.append([*row, escape(_proposer(trial, search.sampler)), escape(_state(trial))])
     more = len(ranked) - len(rows)
     left_out = f'<p class="note">The best {LISTED}; {count(more, "more ratio")} left out.</p>' if more else ""

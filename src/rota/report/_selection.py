@@ -19,10 +19,10 @@ from rota.report._page import legend
 from rota.report._palette import GREY, Look, task_looks
 from rota.report._plots import dress, label, plain, plotly_objects, shorter, to_html
 from rota.report._tables import table
-from rota.runlog import INNER, LOG, RUN, Run, read_lines
+from rota.runlog import INNER, LOG, RUN, SELECTION, STAGE_1, Run, read_lines
 from rota.search import Beliefs
 
-BANDIT, INSIDE, CHOSEN = "thompson", "select", "selection.json"
+BANDIT = "thompson"
 SHOWN = 3  # runs of a group that are drawn
 POINTS = 200  # of a density
 MARKS = 500  # rounds that are drawn, at most: many must not make a large page
@@ -96,7 +96,7 @@ def selection(runs: Sequence[Run]) -> str:
 
 def read_selection(run: Run) -> Selection:
     """Hear again what the bandit heard, and read what was chosen by it."""
-    path = run.folder / CHOSEN
+    path = run.folder / SELECTION
     told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return Selection(run.plan.get("seed", 0), Beliefs.of(run), told.get("chosen"), told.get("rule") or {})
 
@@ -117,7 +117,7 @@ def _bandits(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """Runs of the bandit, each once, by the method that they were for; with its settings where they differ."""
     methods: dict[str, dict[Path, Run]] = {}
     for run in runs:
-        for folder in (run.folder, run.folder / INNER / INSIDE):
+        for folder in (run.folder, run.folder / INNER / STAGE_1):
             if (folder / RUN).is_file() and _has_rounds(own := Run(folder)):
                 methods.setdefault(method_of(run), {})[folder.resolve()] = own
     return {
@@ -128,7 +128,7 @@ def _bandits(runs: Iterable[Run]) -> dict[str, list[Run]]:
 
 
 def _has_rounds(run: Run) -> bool:
-    """The beginning of the log tells."""
+    """Whether a round is over; the beginning of the log tells."""
     path = run.folder / LOG
     if run.plan.get("method") != BANDIT or not path.is_file():
         return False

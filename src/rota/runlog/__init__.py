@@ -2,7 +2,7 @@
 
 from rota.runlog._ledger import Ledger
 from rota.runlog._reader import Run, best_trial, find_runs, read_lines, started_plan
-from rota.runlog._schema import INNER, LOG, PLAN, RUN, SCHEMA, SEARCH, SUMMARY
+from rota.runlog._schema import INNER, LOG, PLAN, RUN, SCHEMA, SEARCH, SELECTION, STAGE_1, STAGE_2, SUMMARY
 from rota.runlog._writer import LogWriter, write_json
 
 __all__ = [
@@ -12,6 +12,9 @@ __all__ = [
     "RUN",
     "SCHEMA",
     "SEARCH",
+    "SELECTION",
+    "STAGE_1",
+    "STAGE_2",
     "SUMMARY",
     "Ledger",
     "LogWriter",

@@ -9,7 +9,11 @@ A method that trains several times also has
     plan.json       the plan, from before its first inner run (`run.json` comes with its own training)
     runs/NAME       its inner runs, which are run folders
 
-A search for a ratio is no run, but a folder with
+The inner runs of method autosem are `runs/select`, a run of method thompson that also has
+
+    selection.json  which tasks were chosen by it, and why
+
+and those of the search in `runs/search`. A search for a ratio is no run, but a folder with
 
     search.json     what was tried and found so far, and what is believed about other ratios
     runs/NAME       its trainings
@@ -36,4 +40,5 @@ from __future__ import annotations
 
 SCHEMA = 1
 RUN, LOG, SUMMARY, PLAN, INNER = "run.json", "log.jsonl", "summary.json", "plan.json", "runs"
-SEARCH = "search.json"
+SEARCH, SELECTION = "search.json", "selection.json"
+STAGE_1, STAGE_2 = "select", "search"

@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 Watch = Callable[[int, float], bool]
 
+GIVEN_UP = "given up"
+"""What a summary says of a run that its watch ended."""
+
 
 class Judge:
     """Keeps the best evaluation so far.
@@ -73,7 +76,7 @@ class Judge:
     @property
     def reason(self) -> str:
         """Why the run ended."""
-        return "given up" if self.given_up else "patience" if self.stops else "budget"
+        return GIVEN_UP if self.given_up else "patience" if self.stops else "budget"
 
     def state_dict(self) -> dict[str, Any]:
         state = {"best_step": self.best_step, "best": self.best, "last": self.last, "waited": self.waited}
