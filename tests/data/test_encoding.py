@@ -15,7 +15,7 @@ from rota.data._examples import Example, Question, Sentence
 from rota.data._files import Tally
 from rota.data._textrows import TextRows
 from rota.data._tokenizer import Tokenizer
-from rota.tasks import IGNORED, Tagging
+from rota.tasks import IGNORED, Tagging, sample_rows
 
 NAMES = ("O", "B-pet", "I-pet")
 
@@ -87,7 +87,7 @@ def test_a_shelf_gives_the_same_rows_in_any_width(bert):
     """Wider ones are filled up, narrower ones cut; of chosen rows, of choices and of tags as well."""
     tagged = [Sentence(("the", "cat", "sat"), (0, 1, 0)), Sentence(("it",), (0,))]
     several = [Example((("a", "cat"), ("a dog", "on")), 0), Example((("he", "ran"), ("she ran", "home")), 1)]
-    chosen = encoded(single("a cat", "b", "the dog ran home"), bert)[0].sample(2)
+    chosen = sample_rows(encoded(single("a cat", "b", "the dog ran home"), bert)[0], 2)
     for rows in (chosen, encoded(tagged, bert)[0], encoded(several, bert)[0]):
         plain = rows.batch(np.array([1, 0]))
         own = plain.inputs["tokens"].shape[-1]
@@ -284,7 +284,7 @@ def test_excerpts_outside_the_passage_are_none(bert):
 def test_samples_keep_questions_and_groups_whole(bert):
     passages = [question("who?", "the cat sat " * (1 + k % 5)) for k in range(30)]
     rows, _ = encoded(passages, bert, longest=20)
-    some = rows.sample(20)
+    some = sample_rows(rows, 20)
     assert len(some) < len(rows)
     whole = rows.side["question"]
     for owner in np.unique(some.side["question"]):
@@ -296,25 +296,25 @@ def test_samples_keep_questions_and_groups_whole(bert):
         assert some.side["passages"].excerpt(row, start, end) in ("cat", None)
 
     groups = [Example((("a", "b"),), 0, side={"group": k // 3}) for k in range(30)]
-    grouped = encoded(groups, bert)[0].sample(10)
+    grouped = sample_rows(encoded(groups, bert)[0], 10)
     assert np.unique(grouped.side["group"], return_counts=True)[1].tolist() == [3, 3, 3]
 
 
 def test_samples_are_always_the_same_rows_in_order(bert):
     rows, _ = encoded(single(*map(str, range(50))), bert)
-    some, again = rows.sample(10), rows.sample(10)
+    some, again = sample_rows(rows, 10), sample_rows(rows, 10)
     found = [int(first) for first, _ in halves(some, bert)]
     assert found == sorted(set(found))
-    assert (len(found), len(rows.sample(99))) == (10, 50)
+    assert (len(found), len(sample_rows(rows, 99))) == (10, 50)
     assert found == [int(first) for first, _ in halves(again, bert)]
     assert some.labels().tolist() == [number % 2 for number in found]
     assert some.lengths().tolist() == [2 + len(str(number)) for number in found]
-    assert {int(first) for first, _ in halves(some.sample(4), bert)} <= set(found)
+    assert {int(first) for first, _ in halves(sample_rows(some, 4), bert)} <= set(found)
 
 
 def test_samples_of_sentences_have_the_tags_of_their_own_words(bert):
     rows, _ = encoded([tagged(["cat"] * (1 + k % 3), [k % 3] * (1 + k % 3)) for k in range(30)], bert)
-    some = rows.sample(7)
+    some = sample_rows(rows, 7)
     labels = whole_batch(some).labels
     assert some.labels().tolist() == labels[labels != IGNORED].tolist()
     assert len(some.labels()) == some.side["words"].sum()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rota.errors import RotaError
-from rota.tasks import IGNORED, Batch, Classification, Task, TensorRows, check_tasks, limit_rows
+from rota.tasks import IGNORED, Batch, Classification, Task, TensorRows, check_tasks, halve_dev, limit_rows
 
 
 def rows(count=6):
@@ -64,6 +64,18 @@ def test_tasks_that_cannot_be_trained_are_refused():
         check_tasks([task("a"), task("a")])
     with pytest.raises(RotaError, match="Found only auxiliary ones: a"):
         check_tasks([task("a", auxiliary=True)])
+
+
+def test_half_of_the_dev_rows_can_be_kept_for_a_test():
+    one = task("a", dev=7)
+    halved = halve_dev([one])[0]
+    assert (halved.size("train"), halved.size("dev"), halved.size("test")) == (6, 4, 3)
+    together = torch.cat(
+        [halved.splits["dev"].batch(np.arange(4)).inputs["x"], halved.splits["test"].batch(np.arange(3)).inputs["x"]]
+    )
+    everything = one.splits["dev"].batch(np.arange(7)).inputs["x"]
+    assert sorted(together.flatten().tolist()) == sorted(everything.flatten().tolist())
+    assert halve_dev([halved])[0] is halved  # whoever has test rows keeps them
 
 
 def test_rows_can_be_limited_by_name():

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from rota.errors import RotaError
 from rota.seeds import generator
-from rota.tasks import Batch, Classification, Ids, Pictures, Task, sampled
+from rota.tasks import Batch, Classification, Ids, Pictures, Task
 
 SEED = 0  # of the data, not of a run: every run sees the same rows
 SIDE, SHIFT, CANVAS = 28, 6, 36  # the second digit stands 6 further down and right on a canvas of 36 x 36
@@ -110,9 +110,8 @@ class PictureRows:
     def lengths(self) -> Ids | None:
         return None
 
-    def sample(self, count: int) -> PictureRows:
-        """`count` of the rows, always the same ones."""
-        chosen = torch.from_numpy(sampled(count, len(self)))
+    def take(self, ids: Ids) -> PictureRows:
+        chosen = torch.from_numpy(ids)
         return PictureRows(self._pictures[chosen], self._labels[chosen])
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rota.data._arrays import Arrays
-from rota.tasks import IGNORED, Batch, Ids, sampled_rows
+from rota.tasks import IGNORED, Batch, Ids
 
 
 class TextRows:
@@ -71,11 +71,8 @@ class TextRows:
         lengths = np.diff(self._arrays["ends"], prepend=0).reshape(self._count, self._choices).max(1)
         return np.asarray(self._own(lengths))
 
-    def sample(self, count: int) -> TextRows:
-        """`count` rows, always the same ones; where rows belong to groups or questions, as many whole ones as hold
-        about that many rows."""
-        owners = self.side.get("question", self.side.get("group"))
-        return TextRows(self._arrays, self._padding, self._rows()[sampled_rows(count, len(self), owners)])
+    def take(self, ids: Ids) -> TextRows:
+        return TextRows(self._arrays, self._padding, self._rows()[ids])
 
     def _rows(self) -> Ids:
         return np.arange(self._count) if self._chosen is None else self._chosen

@@ -64,6 +64,9 @@ class Plan(Settings):
     longest: int = Field(128, ge=8, description="most tokens in a text")
     data: str | None = Field(None, description="folder with data sets; default $ROTA_DATA, else the hub")
     rows: dict[str, int] = Field({}, description="use only so many training rows of a task")
+    halve_dev: bool = Field(
+        False, description="where a task has no test rows, half of its dev rows become them: nothing is chosen by these"
+    )
     per_task: dict[str, TaskChanges] = Field(
         {}, description="of a task: batch_size, loss_weight, stop_after, auxiliary, such as rte.batch_size=16"
     )

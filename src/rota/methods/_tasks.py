@@ -10,7 +10,7 @@ from rota.data import Reading, load_tasks
 from rota.errors import unknown_name
 from rota.methods._plan import Plan
 from rota.models import tokenizer_name
-from rota.tasks import Task, adjust_tasks, limit_rows
+from rota.tasks import Task, adjust_tasks, halve_dev, limit_rows
 
 
 def reading_of(plan: Plan) -> Reading:
@@ -21,6 +21,8 @@ def reading_of(plan: Plan) -> Reading:
 def tasks_of(plan: Plan) -> list[Task]:
     """The tasks of a plan, with the rows and the changes that it asks for."""
     tasks = limit_rows(load_tasks(plan.tasks, reading_of(plan)), plan.rows)
+    if plan.halve_dev:
+        tasks = halve_dev(tasks)
     changes = {name: change.model_dump(exclude_unset=True) for name, change in plan.per_task.items()}
     tasks = _only(adjust_tasks(tasks, changes), plan.only)
     if plan.target is None:

@@ -59,8 +59,8 @@ class FrozenRows:
     def lengths(self) -> Ids | None:
         return self._lengths
 
-    def sample(self, count: int) -> FrozenRows:
-        return FrozenRows(self._rows.sample(count), self._encoder, self.nbytes)
+    def take(self, ids: Ids) -> FrozenRows:
+        return FrozenRows(self._rows.take(ids), self._encoder, self.nbytes)
 
     def batch(self, ids: Ids) -> Batch:
         batch = self._rows.batch(ids)

@@ -8,11 +8,11 @@ from rota.tasks._kind import IGNORED, Decisions, Facts, Kind
 from rota.tasks._kinds import KINDS, kind_from
 from rota.tasks._metrics import entities, exact_match, overlap_f1
 from rota.tasks._regression import Regression
-from rota.tasks._rows import Rows, TensorRows, sampled, sampled_rows
+from rota.tasks._rows import Rows, TensorRows, halve_rows, sample_rows
 from rota.tasks._shelf import Shelf, Shelved
 from rota.tasks._spans import MASKED, Answer, Passages, Span
 from rota.tasks._tagging import Tagging
-from rota.tasks._task import Task, adjust_tasks, check_tasks, limit_rows
+from rota.tasks._task import Task, adjust_tasks, check_tasks, halve_dev, limit_rows
 
 __all__ = [
     "IGNORED",
@@ -46,10 +46,11 @@ __all__ = [
     "check_tasks",
     "entities",
     "exact_match",
+    "halve_dev",
+    "halve_rows",
     "kind_from",
     "limit_rows",
     "overlap_f1",
     "repeated",
-    "sampled",
-    "sampled_rows",
+    "sample_rows",
 ]

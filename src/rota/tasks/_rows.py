@@ -28,8 +28,29 @@ class Rows(Protocol):
     def lengths(self) -> Ids | None:
         """The length of each row, where rows have one: equal lengths waste no padding."""
 
-    def sample(self, count: int) -> Rows:
-        """About `count` rows, always the same ones; rows that belong together stay together."""
+    def take(self, ids: Ids) -> Rows:
+        """Some of the rows."""
+
+
+def sample_rows(rows: Rows, count: int) -> Rows:
+    """About `count` rows, always the same ones; rows that belong together stay together."""
+    return rows.take(_sampled_whole(rows, count))
+
+
+def halve_rows(rows: Rows) -> tuple[Rows, Rows]:
+    """Two halves of the rows, always the same ones; rows that belong together stay together."""
+    first = _sampled_whole(rows, (len(rows) + 1) // 2)
+    return rows.take(first), rows.take(np.setdiff1d(np.arange(len(rows)), first))
+
+
+def _sampled_whole(rows: Rows, count: int) -> Ids:
+    """As `sampled`; where rows belong to questions or groups, as many whole ones as hold about `count` rows."""
+    owners = rows.side.get("question", rows.side.get("group"))
+    if owners is None:
+        return sampled(count, len(rows))
+    groups, inverse, sizes = np.unique(owners, return_inverse=True, return_counts=True)
+    number = max(1, round(count / sizes.mean())) if count else 0
+    return np.flatnonzero(np.isin(inverse, sampled(number, len(groups))))
 
 
 def sampled(count: int, of: int) -> Ids:
@@ -39,15 +60,6 @@ def sampled(count: int, of: int) -> Ids:
     ([0, 1, 2], 2)
     """
     return np.sort(generator(0, "sample").permutation(of)[:count])
-
-
-def sampled_rows(count: int, of: int, owners: NDArray[Any] | None) -> Ids:
-    """Like `sampled`; where rows have owners, as many whole owners as hold about `count` rows."""
-    if owners is None:
-        return sampled(count, of)
-    groups, inverse, sizes = np.unique(owners, return_inverse=True, return_counts=True)
-    number = max(1, round(count / sizes.mean())) if count else 0
-    return np.flatnonzero(np.isin(inverse, sampled(number, len(groups))))
 
 
 class TensorRows:
@@ -86,9 +98,7 @@ class TensorRows:
     def lengths(self) -> Ids | None:
         return None if self._lengths is None else self._lengths.numpy()
 
-    def sample(self, count: int) -> TensorRows:
-        """About `count` of the rows, always the same ones; groups stay whole."""
-        ids = sampled_rows(count, len(self), self.side.get("group"))
+    def take(self, ids: Ids) -> TensorRows:
         chosen = torch.from_numpy(ids)
         inputs = {name: tensor[chosen] for name, tensor in self._inputs.items()}
         lengths = None if self._lengths is None else self._lengths[chosen]

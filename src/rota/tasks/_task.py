@@ -9,7 +9,7 @@ from typing import Any
 from rota.errors import RotaError, unknown_name
 from rota.tasks._inputs import Inputs
 from rota.tasks._kind import Kind
-from rota.tasks._rows import Rows
+from rota.tasks._rows import Rows, halve_rows, sample_rows
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,21 @@ def limit_rows(tasks: Iterable[Task], rows: Mapping[str, int]) -> list[Task]:
         if count < 0:
             raise RotaError(f"Expected zero or more rows for task '{name}'. Found {count}.")
     return [
-        replace(task, splits={**task.splits, "train": task.splits["train"].sample(rows[task.name])})
+        replace(task, splits={**task.splits, "train": sample_rows(task.splits["train"], rows[task.name])})
         if task.name in rows and task.trained
         else task
         for task in tasks
     ]
+
+
+def halve_dev(tasks: Iterable[Task]) -> list[Task]:
+    """The same tasks, those without test rows with half of their dev rows as such, always the same ones."""
+    return [_with_own_test(task) if task.size("dev") > 1 and not task.size("test") else task for task in tasks]
+
+
+def _with_own_test(task: Task) -> Task:
+    dev, test = halve_rows(task.splits["dev"])
+    return replace(task, splits={**task.splits, "dev": dev, "test": test})
 
 
 def adjust_tasks(tasks: Iterable[Task], changes: Mapping[str, Mapping[str, Any]]) -> list[Task]:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from rota.models import evaluating
 from rota.streams import Shard
-from rota.tasks import IGNORED, Facts, Ids, Kind, Rows, Task
+from rota.tasks import IGNORED, Facts, Ids, Kind, Rows, Task, sample_rows
 from rota.training.engine import Look, Measure, Passes
 from rota.training.engine import look as eager_look
 
@@ -122,7 +122,7 @@ def evaluation_tasks(tasks: Sequence[Task], rows: int | None) -> Sequence[Task]:
         replace(
             task,
             splits={
-                split: own if split == "train" or len(own) <= rows else own.sample(rows)
+                split: own if split == "train" or len(own) <= rows else sample_rows(own, rows)
                 for split, own in task.splits.items()
             },
         )

@@ -15,7 +15,7 @@ from rota.errors import RotaError, unknown_name
 from rota.seeds import integer
 from rota.signals import SCORES, Scope, layers_of, mc_dropout, refuse_without_dropout
 from rota.streams import Shard
-from rota.tasks import Rows, Task
+from rota.tasks import Rows, Task, sample_rows
 from rota.training._evaluate import Gather, collect_facts, usual_rows
 from rota.training._footprint import rows_within
 from rota.training.engine import Look, Passes
@@ -142,4 +142,4 @@ class Surveyor:
 
 
 def _some(rows: Rows, most: int | None) -> Rows:
-    return rows if most is None or len(rows) <= most else rows.sample(most)
+    return rows if most is None or len(rows) <= most else sample_rows(rows, most)

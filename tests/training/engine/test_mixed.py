@@ -16,6 +16,7 @@ from rota.models import MultiTaskModel, Parts, Pretrained, camtl, encoder_for, w
 from rota.policies import uniform
 from rota.settings import Settings
 from rota.streams import MixedStream, MostTogether, MTUncertainty, Part, PoolStream, Question, TaskStream, Top
+from rota.tasks import sample_rows
 from rota.training import fit
 from rota.training._questions import Questions
 from rota.training._session import Session
@@ -35,7 +36,7 @@ def make_tasks(rows=60):
     tasks = [task for task in load_tasks(["toytext"]) if task.kind.sees in ("row", "tokens")]
     return [
         task.__class__(
-            task.name, task.kind, {split: own.sample(rows) for split, own in task.splits.items()}, task.inputs
+            task.name, task.kind, {split: sample_rows(own, rows) for split, own in task.splits.items()}, task.inputs
         )
         for task in tasks
     ]
@@ -255,8 +256,8 @@ class Full:
         batch = self.rows.batch(ids)
         return type(batch)(full(batch.inputs), batch.labels)
 
-    def sample(self, count):
-        return Full(self.rows.sample(count))
+    def take(self, ids):
+        return Full(self.rows.take(ids))
 
 
 def replaced(task):
