@@ -35,30 +35,6 @@ def spread(values: Iterable[float | None]) -> Spread:
 
 
 @dataclass(frozen=True)
-class Difference:
-    """How much higher one method is than another on the same seeds, with the standard error of that mean."""
-
-    mean: float
-    error: float
-    n: int
-
-    @property
-    def tells(self) -> bool:
-        """Whether it is more than noise: at least three seeds and two standard errors."""
-        return self.n >= 3 and abs(self.mean) > 1e-12 and abs(self.mean) >= 2 * self.error
-
-
-def paired(one: Mapping[int, float], other: Mapping[int, float]) -> Difference:
-    """Compare scores by seed, on the seeds that both have.
-
-    >>> paired({0: 0.75, 1: 0.5, 2: 0.5}, {0: 0.5, 1: 0.25})
-    Difference(mean=0.25, error=0.0, n=2)
-    """
-    over = spread(one[seed] - other[seed] for seed in one if seed in other)
-    return Difference(over.mean, float(over.std / np.sqrt(over.n)) if over.n > 1 else np.nan, over.n)
-
-
-@dataclass(frozen=True)
 class Curve:
     """A mean over runs, step by step, with the smallest and largest run and how many there are."""
 

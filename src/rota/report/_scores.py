@@ -10,7 +10,8 @@ import numpy as np
 
 from rota.report._groups import Group
 from rota.report._history import AVERAGE, Key
-from rota.report._numbers import Difference, Spread, paired, spread
+from rota.report._numbers import Spread, spread
+from rota.report._paired import Difference, paired
 from rota.runlog import Run
 
 BASELINE = "uniform"

@@ -9,10 +9,11 @@ import numpy as np
 
 from rota.report._groups import Group, tasks_of
 from rota.report._history import AVERAGE
-from rota.report._numbers import Difference, Spread
+from rota.report._numbers import Spread
+from rota.report._paired import Difference
 from rota.report._palette import Look
 from rota.report._scores import BASELINE, Ranking, rank, scores, split_of
-from rota.report._words import mean_cost, percent
+from rota.report._words import interval, mean_cost, percent
 from rota.runlog import Ledger
 
 COLUMNS = {
@@ -43,7 +44,7 @@ def score_table(groups: Sequence[Group], looks: dict[str, Look]) -> str:
     baseline = next((group for group in groups if group.name == BASELINE), None) if ranking.comparable else None
     top = scores(ranking.best, ranking.split).mean if ranking.best else np.nan
     header = ["method", f"average<small>{ranking.split}</small>"]
-    header += [f"− {BASELINE}<small>paired, ± std. error</small>"] if baseline else []
+    header += [f"− {BASELINE}<small>paired, 95 % interval</small>"] if baseline else []
     header += [
         f"<th{_dim(auxiliary)}>{escape(task)}<small>{splits[task]}{', auxiliary' if auxiliary else ''}</small></th>"
         for task, auxiliary in tasks.items()
@@ -130,7 +131,7 @@ def _spread(over: Spread) -> str:
 
 def _difference(difference: Difference) -> str:
     told = percent(difference.mean, signed=True)
-    return told + (f" <small>± {percent(difference.error)}</small>" if difference.n > 1 else "")
+    return told + (f" <small>{interval(difference)}</small>" if difference.n > 1 else "")
 
 
 def _dim(auxiliary: bool) -> str:

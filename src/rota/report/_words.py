@@ -8,10 +8,11 @@ from html import escape
 import numpy as np
 
 from rota.report._groups import Group, tasks_of
+from rota.report._paired import Difference
 from rota.report._scores import Ranking, rank, scores
 from rota.runlog import Ledger, Run
 
-FEW = 10  # seeds below which two standard errors are weak evidence
+FEW = 10  # seeds below which an interval without zero is weak evidence
 LISTED = 12  # names in a sentence
 
 
@@ -77,15 +78,14 @@ def _compared(ranking: Ranking) -> str:
     if difference.n == 0:
         return f"It shares no seed with {escape(other.name)}: these runs cannot tell which of the two is better. "
     told = f"On {count(difference.n, 'shared seed')} it is {percent(difference.mean, 2, signed=True)} "
-    told += f"± {percent(difference.error, 2)} " if difference.n > 1 else ""
     told += f"points against {escape(other.name)}"
-    told += " (mean ± standard error of the paired difference): " if difference.n > 1 else ": "
+    told += f" (95 % interval {interval(difference, 2)}): " if difference.n > 1 else ": "
     if difference.n < 3:
         return told + "with fewer than three seeds, these runs cannot tell which of the two is better. "
     if not difference.tells:
-        return told + "less than two standard errors, so these runs cannot tell which of the two is better. "
+        return told + "zero is in the interval, so these runs cannot tell which of the two is better. "
     if abs(difference.mean) < ranking.noise:
-        return told + "more than two standard errors, but less than the spread between seeds: a hint, not a result. "
+        return told + "more than nothing, but less than the spread between seeds: a hint, not a result. "
     caution = f", though {difference.n} seeds are weak evidence" if difference.n < FEW else ""
     return told + f"more than chance alone would usually give{caution}. "
 
@@ -102,6 +102,11 @@ def _costs(groups: Sequence[Group]) -> str:
 def mean_cost(runs: Sequence[Run]) -> float:
     """Forward equivalents per run."""
     return float(np.mean([Ledger.from_dict(run.summary["cost"]).forward_equivalents for run in runs]))
+
+
+def interval(difference: Difference, digits: int = 1) -> str:
+    """Where a difference may lie, in percent."""
+    return f"[{percent(difference.low, digits)}, {percent(difference.high, digits)}]"
 
 
 def count(number: int, noun: str) -> str:
