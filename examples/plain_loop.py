@@ -3,15 +3,12 @@
     python examples/plain_loop.py
 
 Three small regression tasks share a layer; one of them is soon learned. Exp3.S hears how much each update lowered the
-loss of its own batch, and the loop can be stopped and resumed because everything that decides is in one JSON file.
+loss of its own batch, and the loop can be stopped and resumed because everything that decides is plain JSON.
 """
 
 from __future__ import annotations
 
 import json
-import tempfile
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -19,14 +16,8 @@ from torch import nn
 
 import rota
 
-
-@dataclass(frozen=True)
-class Args:
-    steps: int = 400
-    batch_size: int = 16
-    lr: float = 0.05
-    eta: float = 0.05  # step size of the bandit; larger than the paper's, because the run is short
-    seed: int = 0
+STEPS, SEED = 400, 0
+ETA = 0.05  # step size of the bandit; larger than the paper's, because the run is short
 
 
 def make_data() -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
@@ -34,11 +25,7 @@ def make_data() -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(300, 8, generator=generator)
     direction = torch.randn(8, generator=generator)
-    return {
-        "easy": (x, x[:, 0]),
-        "slope": (x, x @ direction),
-        "bend": (x, (x @ direction).abs()),
-    }
+    return {"easy": (x, x[:, 0]), "slope": (x, x @ direction), "bend": (x, (x @ direction).abs())}
 
 
 class Model(nn.Module):
@@ -53,46 +40,40 @@ class Model(nn.Module):
         return nn.functional.mse_loss(self.heads[task](self.shared(x)).squeeze(-1), y)
 
 
-def main(args: Args) -> None:
+def main() -> None:
     data = make_data()
-    torch.manual_seed(args.seed)
+    torch.manual_seed(SEED)
     model = Model(list(data))
-    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
-    rng = np.random.default_rng(args.seed)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    rng = np.random.default_rng(SEED)
 
-    policy = rota.Exp3S(list(data), eta=args.eta)
+    policy = rota.Exp3S(list(data), eta=ETA)
     counts = dict.fromkeys(data, 0)
-    for step in range(args.steps):
+    for step in range(STEPS):
         choice = policy.choose(step, rng)
-
         x, y = data[choice.task]
-        rows = torch.from_numpy(rng.integers(len(x), size=args.batch_size))
+        rows = torch.from_numpy(rng.integers(len(x), size=16))
         loss = model.loss(choice.task, x[rows], y[rows])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         with torch.no_grad():
             after = model.loss(choice.task, x[rows], y[rows])
-
         policy.observe(choice.scored((loss - after).item()))
         counts[choice.task] += 1
 
-    shares = dict(zip(policy.tasks, policy.probabilities(args.steps), strict=True))
-    for task, share in shares.items():
+    for task, share in policy.shares(STEPS).items():
         final = model.loss(task, *data[task]).item()
         print(f"{task:6} {counts[task]:4} updates, loss {final:.3f}, next with p = {share:.2f}")
 
-    # Stop here, go on tomorrow: the policy's memory and the generator are plain JSON.
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "policy.json"
-        file.write_text(json.dumps({"policy": policy.state_dict(), "rng": rng.bit_generator.state}))
-        saved = json.loads(file.read_text())
-    tomorrow, generator = rota.Exp3S(list(data), eta=args.eta), np.random.default_rng()
+    # Stop here, go on tomorrow: write the policy's memory and the generator to a file, and read them back.
+    saved = json.loads(json.dumps({"policy": policy.state_dict(), "rng": rng.bit_generator.state}))
+    tomorrow, generator = rota.Exp3S(list(data), eta=ETA), np.random.default_rng()
     tomorrow.load_state_dict(saved["policy"])
     generator.bit_generator.state = saved["rng"]
-    assert tomorrow.choose(args.steps, generator) == policy.choose(args.steps, rng)
+    assert tomorrow.choose(STEPS, generator) == policy.choose(STEPS, rng)
     print("resumed: the same next choice")
 
 
 if __name__ == "__main__":
-    main(Args())
+    main()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import re
-import subprocess
-import sys
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+import typer
 
 import rota
+from rota.cli import app
 from rota.methods import METHODS
 from rota.policies import Policy
 from rota.testing import check_policy
@@ -20,7 +22,8 @@ ROOT = Path(__file__).parent.parent
 
 
 def blocks(name: str, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```", (ROOT / name).read_text(), re.DOTALL | re.MULTILINE)
+    return [block for own, block in fenced if own == language]
 
 
 def test_the_loop_is_the_same_in_the_readme_and_in_the_docstring():
@@ -54,7 +57,15 @@ def test_every_method_is_found_by_paper():
 
 
 def test_names_in_the_documents_exist():
-    for page in ("README.md", "docs/find-it-by-paper.md", "docs/design.md"):
+    pages = [
+        "find-it-by-paper",
+        "design",
+        "quickstart",
+        "adding-a-policy",
+        "plain-loop",
+        *(f"methods/{m}" for m in METHODS),
+    ]
+    for page in ["README.md", *(f"docs/{name}.md" for name in pages)]:
         for name in re.findall(r"`rota\.([A-Za-z_.]+)`", (ROOT / page).read_text()):
             room, _, rest = name.partition(".")
             home = rota if hasattr(rota, room) and not rest else importlib.import_module(f"rota.{room}")
@@ -62,19 +73,86 @@ def test_names_in_the_documents_exist():
 
 
 def test_links_in_the_documents_lead_somewhere():
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
-        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
-            assert link.startswith("https://") or (page.parent / link).exists(), f"{page.name}: {link}"
+    wrong = []
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)#]+)\)", prose):
+            if not (link.startswith("https://") or (page.parent / link).exists()):
+                wrong.append(f"{page.relative_to(ROOT)}: {link}")
+    assert not wrong
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
-def test_examples_run_and_run_again(path, tmp_path):
-    said = []
-    for _ in range(2):
-        done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        said.append(done.stdout)
-    assert said[0] == said[1] != ""
+PAGES = {path.stem: path for path in sorted((ROOT / "docs" / "methods").glob("*.md")) if path.stem != "README"}
+PARTS = ("Idea", "Formula", "When to use", "Options", "Command", "What our results say", "Source")
+
+
+def test_every_method_has_a_page_and_every_page_a_method():
+    assert set(PAGES) == set(METHODS)
+    table = (ROOT / "docs" / "methods" / "README.md").read_text()
+    assert all(f"[{name}]({name}.md) | " in table for name in METHODS)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_page_has_its_parts_and_the_options_of_its_method(name):
+    page = PAGES[name].read_text()
+    places = [page.find(f"**{part}") for part in PARTS]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert len(page.splitlines()) <= 45
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*) \|$", page, re.MULTILINE)
+    fields = METHODS[name].options.model_fields.items()  # as `rota methods` prints them
+    defaults = {option: "required" if field.is_required() else f"`{field.default}`" for option, field in fields}
+    assert {option: default for option, default, _ in rows} == defaults
+    assert all(said for _, _, said in rows)
+    assert rows or "**Options.** None." in page
+
+
+def commands(page: str) -> list[list[str]]:
+    """What stands in the fenced blocks of a page and begins with `rota`."""
+    lines = [line for block in blocks(page, "") for line in block.splitlines()]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("rota ")]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_command_of_a_page_is_a_plan_of_its_method(name, rota_main, monkeypatch):
+    planned = []
+
+    def plan_only(plan, folder, **_):
+        planned.append(plan)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rota.methods.run_plan", plan_only)
+    own = commands(f"docs/methods/{name}.md")
+    assert own
+    for command in own:
+        _, _, errors = rota_main(*command)
+        assert "stopped" in errors, errors
+    for plan in planned:
+        assert plan.method == name
+        METHODS[name].checked(plan.options)  # refuses unknown ones
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/find-it-by-paper.md"])
+def test_commands_of_a_page_have_verbs_and_flags_that_exist(page):
+    verbs = typer.main.get_command(app).commands
+    for words in commands(page):
+        assert words[0] in verbs, words
+        known = {flag for option in verbs[words[0]].params for flag in (*option.opts, *option.secondary_opts)}
+        flags = {word for word in words if re.match("--?[a-z]", word)}
+        assert flags <= known, f"{page}: {' '.join(words)}"
+
+
+def test_the_tasks_of_the_quickstart_are_those_of_the_example():
+    (tasks,) = blocks("docs/quickstart.md", "yaml")
+    assert tasks in (ROOT / "examples" / "own_data.py").read_text()
+
+
+@pytest.mark.parametrize("page", ["docs/adding-a-policy.md", "docs/plain-loop.md"])
+def test_the_program_of_a_page_runs(page, monkeypatch):
+    monkeypatch.setattr("rota.methods.METHODS", dict(METHODS))  # a page may add its own
+    generator = torch.random.get_rng_state()
+    exec(compile("\n".join(blocks(page, "python")), page, "exec"), {})
+    torch.random.set_rng_state(generator)
 
 
 def test_the_readme_shows_lines_of_the_example():

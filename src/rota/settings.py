@@ -20,6 +20,9 @@ class Settings(BaseModel):
     accumulate: Count = Field(1, description="forward passes per update; multiplies the batch")
     seed: int = Field(0, ge=0, le=2**63, description="of everything random in the run")
     optimizer: Literal["adamw", "adam", "adamax", "sgd"] = Field("adamw", description="how the model is updated")
+    optimizer_per_task: bool = Field(
+        False, description="each task has momenta of its own; for steps of one task, never captured"
+    )
     lr: float | None = Field(
         None, gt=0, description="highest learning rate; default 5e-3, 5e-5 for pretrained encoders"
     )

@@ -13,8 +13,9 @@ from page_tools import cells, figure
 from rota.report import write_report
 from rota.report._groups import group_runs
 from rota.report._history import read_history
+from rota.report._numbers import task_spread
 from rota.report._palette import method_looks, task_looks
-from rota.report._pools import POINTS, Used, data_used, first_peak, pools, read_course, smoothed, task_spread
+from rota.report._pools import POINTS, Used, data_used, first_peak, pools, read_course, smoothed
 from rota.runlog import LOG, RUN, SCHEMA, SUMMARY, Ledger, LogWriter, Run, write_json
 
 ROWS = {"cola": 10, "stsb": 4}

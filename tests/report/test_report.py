@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import re
 import subprocess
 import sys
 from html import unescape
@@ -218,7 +219,9 @@ def test_best_method_is_named_and_its_lead_is_judged_against_uniform(make_run):
 
 
 def test_averages_over_different_tasks_are_not_compared(make_run):
-    groups = group_runs([make_run("a", average=0.5), make_run("b", "other", average=0.9, tasks={"left": False})])
+    groups = group_runs(
+        [make_run("a", average=0.5), make_run("b", "other", average=0.9, tasks={"left": False, "noise": True})]
+    )
     assert rank(groups).best is None
     assert "cannot be compared" in what_it_shows(groups)
 
@@ -237,6 +240,7 @@ def test_score_table_has_the_best_in_bold_and_auxiliary_tasks_dimmed(make_run):
     told = score_table(groups, method_looks(group.name for group in groups))
     assert "<strong>60.0</strong>" in told
     assert told.count("<strong>") == 1
+    assert [part.split("</tr>")[0].count("union") for part in told.split('<tr class="best">')[1:]] == [1]
     assert '<th class="dim">noise<small>test, auxiliary</small></th>' in told
     assert "0 <small>+ 1 unfinished</small>" in told
 
@@ -267,12 +271,14 @@ def test_settings_show_what_differs_and_a_plan_to_run_again(make_run):
     runs = [make_run("a", lr=0.1), make_run("b", "union", 1, lr=0.1)]
     groups = group_runs(runs)
     told = settings_section(groups, method_looks(group.name for group in groups))
-    differences = told.split("<details>")[0]
+    differences = re.sub("<details open>.*?</details>", "", told).split("<details>")[0]
     assert '<th class="text">seed</th>' in differences
     assert "lr" not in differences
     assert "Device: cpu. Versions: rota 0.1.0." in differences
     plans = [json.loads(unescape(part.split("</pre>")[0])) for part in told.split("<pre>")[1:]]
     assert plans == [run.plan for run in runs]
+    commands = [unescape(part.split("</pre>")[0]) for part in told.split('<pre class="command">')[1:]]
+    assert commands[1] == "rota train --tasks toy --method union --steps 4 --lr 0.1 --seed 1"
 
 
 def test_page_is_one_file_that_fetches_nothing(make_run, tmp_path):
@@ -288,7 +294,24 @@ def test_plotly_is_in_the_page_once(make_run, tmp_path):
 
     page = written([make_run("a", average=0.5), make_run("b", "union", average=0.6)], tmp_path)
     assert page.count(get_plotlyjs()) == 1
-    assert page.count("Plotly.newPlot(") >= 2 * (1 + len(TASKS)) + 1  # scores and losses of each, and the mixtures
+    assert (
+        page.count('class="plotly-graph-div"') >= 2 * (1 + len(TASKS)) + 1
+    )  # scores and losses of each, and the mixtures
+
+
+def test_a_page_of_many_methods_and_tasks_has_at_most_six_megabytes(make_run, tmp_path):
+    rng, tasks = np.random.default_rng(0), {f"task-{k}": False for k in range(10)}
+    runs = []
+    for method in range(8):
+        for seed in range(2):  # more seeds give wider bands, not more numbers
+            lines = []
+            for step in range(0, 3001, 50):
+                results = {task: tuple(rng.random(2)) for task in tasks}
+                mixture = dict(zip(tasks, rng.dirichlet(np.ones(len(tasks))).tolist(), strict=True))
+                lines += [eval_line(step, mixture, **results), step_line(step, f"task-{step % 7}")]
+            average = 0.5 + rng.random() / 10
+            runs.append(make_run(f"{method}-{seed}", f"method-{method}", seed, average, lines, tasks))
+    assert len(written(runs, tmp_path).encode()) <= 6e6
 
 
 def test_same_runs_give_the_same_bytes(make_run, tmp_path):
@@ -324,7 +347,7 @@ def test_numbers_that_are_none_are_left_out(make_run, tmp_path):
     run = make_run("a", lines=broken, average=0.5)
     history = read_history(run)
     assert history.loss == {"left": {0: 2.0}, "right": {0: 3.0, 2: 2.0}, AVERAGE: {0: 2.5}}
-    assert "NaN" not in written([run], tmp_path).split("</head>")[1]
+    assert "NaN" not in written([run], tmp_path).split("</main>")[0]
 
 
 def test_many_methods_with_different_steps_and_tasks_give_a_page(make_run, tmp_path):

@@ -182,7 +182,7 @@ def test_methods_and_targets_have_figures_of_their_own(make_run):
     assert drawn(section, ALPHA, 1)["left"][1] == [1.25, 1.5]
     assert drawn(section, ALPHA, 2)["left"][1] == [1.75, 1.0]
     assert drawn(section, COUNT, 3)[TRIES][1] == [3, 1]
-    assert section.count("Plotly.newPlot(") == 5 + 5 + 3
+    assert section.count('class="plotly-graph-div"') == 5 + 5 + 3
     assert section.count('data-name="left"') == 1
 
 

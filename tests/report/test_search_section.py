@@ -191,7 +191,7 @@ def test_a_search_that_has_just_begun(make_run):
     assert "1 of 6 trials" in section
     assert ESTIMATE not in section
     assert "Gaussian process" not in section
-    assert section.count("Plotly.newPlot(") == 1
+    assert section.count('class="plotly-graph-div"') == 1
 
 
 def test_a_search_in_which_nothing_finished_has_no_best(make_run):
@@ -199,7 +199,7 @@ def test_a_search_in_which_nothing_finished_has_no_best(make_run):
     assert course(section, "a", "lines")[0]["y"] == []
     assert "<strong>" not in section
     nothing = search([make_run("b", tried=TRIED[4:], best=None, slices={})])
-    assert "Plotly.newPlot(" not in nothing
+    assert 'class="plotly-graph-div"' not in nothing
     assert cells(nothing)[1][0] == "5:0"
 
 

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 import torch
 from run_tools import assert_same_run
+from safetensors.torch import load_file
 from test_fit import NAMES, QUICK, crash_at, make_model, make_tasks, train
 
 from rota.errors import RotaError
 from rota.policies import Cycle, Exp3S, WithEnds, uniform
 from rota.runlog import Run
 from rota.signals import prediction_gain
+from rota.streams import JointStream
 from rota.tasks import adjust_tasks, check_tasks
 from rota.training import evaluate, evaluation_tasks, fit
 
@@ -119,3 +121,43 @@ def test_an_evaluation_of_some_rows_takes_the_same_ones_each_time():
     assert evaluation_tasks(tasks, None) is tasks
     model = make_model(tasks)
     assert evaluate(model, some)["tasks"]["a"]["n"] == 7
+
+
+def apart(**changes):
+    return QUICK.model_copy(update={"optimizer_per_task": True, **changes})
+
+
+def test_momenta_of_each_task_are_those_of_an_optimizer_for_each(tmp_path):
+    settings = apart(optimizer="adam", steps=9, clip=None, warmup=0.0, weight_decay=0.0)
+    tasks = make_tasks()
+    model, own = make_model(tasks, dropout=0.0), make_model(tasks, dropout=0.0)
+    own.load_state_dict(model.state_dict())
+    fit(model, tasks, Cycle({"a": 2, "b": 1, "aux": 0}), tmp_path / "r", settings, progress=False)
+    optimizers = {name: torch.optim.Adam(own.parameters()) for name in NAMES}
+    by_name = {task.name: task for task in tasks}
+    for line in steps(tmp_path / "r"):
+        batch = by_name[line["task"]].splits["train"].batch(np.array(line["ids"]))
+        optimizer = optimizers[line["task"]]
+        optimizer.param_groups[0]["lr"] = settings.highest_rate * (1 - line["step"] / settings.steps)
+        optimizer.zero_grad()
+        losses = by_name[line["task"]].kind.losses(own(line["task"], batch.inputs), batch.labels)
+        losses.mean().backward()
+        optimizer.step()
+    last = Run(tmp_path / "r").folder / "checkpoints"
+    trained = load_file(sorted(last.iterdir())[-1] / "model.safetensors")
+    for name, tensor in own.state_dict().items():
+        torch.testing.assert_close(trained[name], tensor, rtol=1e-4, atol=1e-6)
+
+
+def test_momenta_of_each_task_survive_a_crash_and_change_something(tmp_path):
+    train(tmp_path / "one", settings=apart())
+    crash_at(31, tmp_path / "two", settings=apart())
+    train(tmp_path / "two", settings=apart(), resume=True)
+    assert_same_run(tmp_path / "one", tmp_path / "two")
+    train(tmp_path / "shared")
+    assert (tmp_path / "one" / "log.jsonl").read_bytes() != (tmp_path / "shared" / "log.jsonl").read_bytes()
+
+
+def test_momenta_of_each_task_need_steps_of_one_task(tmp_path):
+    with pytest.raises(RotaError, match="--optimizer-per-task expects steps of one task"):
+        train(tmp_path / "r", settings=apart(), stream=JointStream)

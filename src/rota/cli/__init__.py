@@ -10,6 +10,7 @@ import typer
 from rota import __version__
 from rota.cli._adapt import adapt
 from rota.cli._autosem import autosem
+from rota.cli._claims import claims
 from rota.cli._compare import compare
 from rota.cli._demo import demo
 from rota.cli._evaluate import evaluate
@@ -34,6 +35,7 @@ app = typer.Typer(
 for verb in (
     train,
     compare,
+    claims,
     adapt,
     evaluate,
     predict,

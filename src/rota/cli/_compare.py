@@ -2,99 +2,194 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rota.cli._fields import numbers, read_fields, with_plan_flags
-from rota.cli._tables import mean_and_spread, number
+from rota.cli._fields import listed, numbers, read_fields, with_plan_flags
+from rota.cli._grid import GridProgress
+from rota.cli._tables import difference_told, number, print_whole, spread_told
 from rota.errors import RotaError
-from rota.methods import Comparison, make_comparison
-from rota.runlog import Run
+from rota.methods import COMPARISON, METHODS, Cell, Comparison, equal_cost, make_comparison, run_comparison
+from rota.runlog import Run, write_json
+
+if TYPE_CHECKING:
+    from rota.report import Cost, Score, Scores
+
+ALL = "all"
 
 
 @with_plan_flags
 def compare(
-    file: Annotated[Path, typer.Argument(help="a YAML file with common fields, variants and seeds")],
-    out: Annotated[
-        Path | None, typer.Option(help="folder for the runs and the page [dim](runs/NAME of FILE)[/dim]")
+    file: Annotated[
+        Path | None, typer.Argument(help="a YAML file with common fields, variants and seeds [dim](flags alone)[/dim]")
     ] = None,
-    seeds: Annotated[str, typer.Option(metavar="A,B,…", help="instead of those in the file")] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="folder for the runs and the page [dim](runs/NAME of FILE, or compare)[/dim]")
+    ] = None,
+    methods: Annotated[
+        str, typer.Option(metavar="A,B,…", help="methods to compare; all: those that need no more")
+    ] = "",
+    models: Annotated[str, typer.Option(metavar="A,B,…", help="with each of these models")] = "",
+    seeds: Annotated[str, typer.Option(metavar="A,B,…", help="of the runs [dim](0,1,2)[/dim]")] = "",
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="runs at a time; changes no number")] = 1,
+    baseline: Annotated[str | None, typer.Option(help="the variant that others are compared with (uniform)")] = None,
+    without: Annotated[
+        str, typer.Option(metavar="A,B,…", help="leave out plain baselines: uniform, proportional, union, temperature")
+    ] = "",
+    singles: Annotated[str, typer.Option(metavar="A,B,…", help="train these tasks alone, too")] = "",
+    budget: Annotated[
+        Literal["updates", "forwards"] | None,
+        typer.Option(help="what is equal: updates, or the cost in forward passes (updates)"),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="the size that the file has under `full`")] = False,
+    interval: Annotated[
+        Literal["t", "bootstrap"], typer.Option(help="of differences: paired t, or from ten seeds on bootstrap")
+    ] = "t",
     *,
     fields: dict[str, Any],
 ) -> None:
     """Train every variant with every seed and compare them with the baseline, seed by seed.
 
+    rota compare --methods exp3s,counterfactual --tasks digits --seeds 0,1,2 --jobs 2
+
     rota compare experiments/002-table-1.yaml --data DIR --steps 1000
 
-    Runs that are finished are kept, and one that fails does not stop the others: run it again to go on.
+    Plain baselines are always part of it, unless switched off by name. Runs that are finished are kept, and one that
+    fails does not stop the others: run it again to go on.
     """
-    comparison = make_comparison(read_fields(file, "variants:"), fields, numbers(seeds, "seeds"), str(file))
-    folder = out or Path("runs") / file.stem
-    from rota.methods import run_plan  # late: they load torch and plotly
-    from rota.report import write_report
-
-    console, done, failed = Console(), {}, []
-    for count, cell in enumerate(comparison.cells, start=1):
-        place = cell.folder(folder)
-        console.print(f"[dim]{count}/{len(comparison.cells)}[/dim]  {cell.variant}, seed {cell.seed}", highlight=False)
-        try:
-            done[cell.variant, cell.seed] = run_plan(
-                cell.plan, place, resume=place.is_dir(), progress=console.is_terminal
-            )
-        except Exception as error:  # whatever it is, the others go on
-            failed.append(place.name)
-            said = str(error) if isinstance(error, RotaError) else f"{type(error).__name__}: {error}"
-            console.print(f"[red]failed[/red]: {escape(said)}", highlight=False)
-    if done:
-        console.print(_table(comparison, done))
-        page = folder / "report.html"
-        write_report(list(done.values()), page)
-        console.print(f"The report is in {page}", highlight=False, markup=False, soft_wrap=True)
+    content = dict(read_fields(file, "variants:")) if file else {}
+    chosen = {
+        "methods": _methods(methods, fields),
+        "models": listed(models),
+        "without": listed(without),
+        "singles": listed(singles),
+        "baseline": baseline,
+        "budget": budget,
+    }
+    content |= {name: value for name, value in chosen.items() if value}
+    if "method" in fields:
+        raise RotaError("A comparison expects --methods, such as uniform,exp3s. Found --method.")
+    source = str(file) if file else "the flags"
+    comparison = make_comparison(content, fields, numbers(seeds, "seeds"), source, full)
+    folder = out or Path("runs") / (file.stem if file else "compare")
+    folder.mkdir(parents=True, exist_ok=True)
+    console = Console()
+    if comparison.budget == "forwards":
+        console.print("Measuring what an update of each variant costs", highlight=False)
+        comparison = equal_cost(comparison, folder, jobs)
+        told = ", ".join(f"{cell.variant} {cell.plan.steps}" for cell in _first_seed(comparison))
+        console.print(f"Updates at equal cost: {told}", highlight=False, markup=False)
+    write_json(folder / COMPARISON, comparison.described())
+    runs, failed = _train(comparison, folder, jobs, console)
+    if runs:
+        _show(comparison, runs, folder, interval, console)
     if failed:
         raise RotaError(f"Expected {len(comparison.cells)} finished runs. Found {len(failed)} that failed: {failed}.")
 
 
-def _table(comparison: Comparison, runs: dict[tuple[str, int], Run]) -> Table:
-    from rota.report import paired, spread, task_spread
+def _methods(text: str, fields: Mapping[str, Any]) -> list[str]:
+    """The methods by name; all that can be trained with nothing but these fields."""
+    names = listed(text)
+    if names != [ALL]:
+        return names
+    return [
+        name
+        for name, method in METHODS.items()
+        if not any(field.is_required() for field in method.options.model_fields.values())
+        and ("target" in fields or not method.for_target)
+    ]
 
-    table = Table(title=escape(comparison.about) or None, title_justify="left")
-    tasks = list(dict.fromkeys(name for run in runs.values() for name in run.summary["best"]["dev"]["tasks"]))
-    table.add_column("variant", overflow="fold", min_width=max(map(len, comparison.variants)))
-    for column in ("average", f"over {comparison.baseline}", "task σ", *tasks, "s per run"):
-        table.add_column(column, justify="right")
-    scores = {key: run.summary["best"]["dev"] for key, run in runs.items()}
 
-    def average(variant: str) -> dict[int, float]:
-        return {seed: own["average"] for (name, seed), own in scores.items() if name == variant}
+def _first_seed(comparison: Comparison) -> list[Cell]:
+    return [cell for cell in comparison.cells if cell.seed == comparison.cells[0].seed]
 
-    def counted(variant: str) -> list[str]:
-        about = next(run for (name, _), run in runs.items() if name == variant).info["tasks"]
-        return [task for task, info in about.items() if not info["auxiliary"]]
 
-    for variant in comparison.variants:
-        own = {seed: dev for (name, seed), dev in scores.items() if name == variant}
-        if not own:
-            table.add_row(variant, "failed")
-            continue
-        found = paired(average(variant), average(comparison.baseline))
-        by_task = [[dev["tasks"][t]["score"] for dev in own.values() if t in dev["tasks"]] for t in tasks]
-        sigma = spread(task_spread([dev["tasks"][t]["score"] for t in counted(variant)]) for dev in own.values())
-        seconds = spread(runs[variant, seed].summary["seconds"] for seed in own)
+def _train(
+    comparison: Comparison, folder: Path, jobs: int, console: Console
+) -> tuple[dict[tuple[str, int], Run], list[str]]:
+    """All runs that are finished by variant and seed, and the names of those that failed."""
+    runs, failed = {}, []
+    with GridProgress(comparison, folder, console, jobs) as progress:
+        for event in run_comparison(comparison, folder, jobs, progress=console.is_terminal and jobs == 1):
+            progress.hear(event)
+            if event.cell is not None and event.run is not None:
+                runs[event.cell.variant, event.cell.seed] = event.run
+            elif event.cell is not None and event.kind == "failed":
+                failed.append(event.cell.name)
+    return runs, failed
+
+
+def _show(
+    comparison: Comparison,
+    runs: dict[tuple[str, int], Run],
+    folder: Path,
+    interval: Literal["t", "bootstrap"],
+    console: Console,
+) -> None:
+    from rota.report import all_costs, all_scores, group_runs, write_report  # late: it loads plotly
+
+    in_order = [runs[cell.variant, cell.seed] for cell in comparison.cells if (cell.variant, cell.seed) in runs]
+    names = {run.folder: variant for (variant, _), run in runs.items()}
+    groups = group_runs(in_order, names)
+    scores = all_scores(groups, comparison.baseline, interval)
+    costs = {cost.group.name: cost for cost in all_costs(groups)}
+    print_whole(console, _summary(comparison, scores, costs))
+    print_whole(console, _by_task(scores))
+    page = folder / "report.html"
+    write_report(in_order, page, baseline=comparison.baseline, names=names)
+    console.print(f"The report is in {page}", highlight=False, markup=False, soft_wrap=True)
+    if comparison.claims:
+        console.print(f"What is claimed about it: rota claims {folder}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _summary(comparison: Comparison, scores: Scores, costs: Mapping[str, Cost]) -> Table:
+    """One row for each variant: how good, how much better than the baseline, how sure, at which price."""
+    title = escape(comparison.about) or "Average score"
+    alone = any(row.reached for row in scores.rows)
+    several = sum(not auxiliary for auxiliary in scores.tasks.values()) > 1  # else there is nothing to spread
+    table = Table(
+        title=f"{title} ({scores.ranking.split}, percent)", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
+    )
+    table.add_column("variant", no_wrap=True)
+    columns = ["average", f"− {comparison.baseline} [95 %]", "seeds\nneeded"]
+    columns += ["task\nσ"] if several else []
+    columns += ["tasks ≥\nsingle"] if alone else []
+    for column in (*columns, "cost", "s per\nrun"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in scores.rows:
+        cost = costs[row.group.name]
         table.add_row(
-            variant,
-            mean_and_spread(average(variant).values()),
-            "" if variant == comparison.baseline or not found.n else _difference(found.mean, found.error, found.n),
-            number(sigma.mean),
-            *(mean_and_spread(values) for values in by_task),
-            f"{seconds.mean:.0f}",
+            escape(row.group.name),
+            spread_told(row.average),
+            difference_told(row.difference) if row.difference else "",
+            str(row.seeds_needed or "–") if row.difference and not row.difference.tells else "",
+            *([number(row.sigma.mean)] if several else []),
+            *([_reached(row)] if alone else []),
+            f"{cost.relative:.2f}×",
+            f"{cost.seconds:.0f}",
+            style="bold" if row.best else "",
         )
     return table
 
 
-def _difference(mean: float, error: float, n: int) -> str:
-    return f"{100 * mean:+.1f}" + (f" (se {100 * error:.1f})" if n > 1 else "")
+def _reached(row: Score) -> str:
+    if not row.reached:
+        return ""
+    return f"{sum(row.reached.counts) / len(row.reached.counts):.1f} of {row.reached.tasks}"
+
+
+def _by_task(scores: Scores) -> Table:
+    table = Table(title="By task, percent", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("variant", no_wrap=True)
+    for task in scores.tasks:
+        table.add_column(f"{escape(task)}\n({scores.splits[task]})", justify="right", no_wrap=True)
+    for row in scores.rows:
+        table.add_row(escape(row.group.name), *(spread_told(row.tasks[task]) for task in scores.tasks))
+    return table

@@ -88,9 +88,17 @@ def read_fields(file: Path, such_as: str) -> dict[str, Any]:
     return content
 
 
+def listed(text: str) -> list[str]:
+    """
+    >>> listed("left, right,")
+    ['left', 'right']
+    """
+    return [name for name in map(str.strip, text.split(",")) if name]
+
+
 def chosen_methods(text: str) -> list[str]:
     """Names of methods from a list with commas; refuse none and unknown ones."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = listed(text)
     for name in names:
         if name not in METHODS:
             raise unknown_name("method", name, METHODS)
@@ -135,7 +143,7 @@ def _parse(name: str, value: str | list[str] | bool) -> Any:
         return {key: parsed(text, f"--option {key}") for key, _, text in (item.partition("=") for item in value)}
     assert isinstance(value, str)
     if name in ("tasks", "only"):
-        return [task.strip() for task in value.split(",") if task.strip()]
+        return listed(value)
     if name in ("rows", "parts"):
         return pairs(value, name)
     if name == "per_task":

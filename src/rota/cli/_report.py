@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
+
+from rota.errors import RotaError
+
+STDOUT = Path("-")
 
 
 def report(
     places: Annotated[list[Path], typer.Argument(help="run folders, or folders that hold some")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="the page [dim](report.html in the first place)[/dim]")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="the file [dim](report.html in the first place)[/dim]; - prints md, csv and json"
+        ),
+    ] = None,
+    form: Annotated[
+        Literal["html", "md", "csv", "json"],
+        typer.Option("--format", help="a page for the browser, or its tables as Markdown, CSV or JSON"),
+    ] = "html",
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="what the others are compared with, by its name on the page; uniform"),
     ] = None,
 ) -> None:
-    """Write one self-contained HTML page: scores, curves, mixtures, costs."""
-    from rota.report import write_report  # late: it loads plotly
+    """Write one self-contained HTML page: scores, curves, mixtures, costs.
+
+    rota report runs
+    rota report runs --format md -o -
+    """
+    from rota.report import report_text, write_report  # late: it loads plotly
     from rota.runlog import find_runs
 
-    page = out or places[0] / "report.html"
+    if out == STDOUT and form == "html":
+        raise RotaError("-o - expects --format md, csv or json beside it. Found html.")
     runs = find_runs(places)
-    write_report(runs, page)
+    if out == STDOUT:
+        typer.echo(report_text(runs, form, baseline=baseline), nl=False)
+        return
+    page = out or places[0] / f"report.{form}"
+    write_report(runs, page, baseline=baseline, form=form)
     Console().print(f"{len(runs)} run(s) in {page}", highlight=False, markup=False, soft_wrap=True)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from rota.runlog import Run
+
+if TYPE_CHECKING:
+    from rota.report import Difference, Spread
+
+WIDEST = 1000  # characters in a line
 
 
 def score_table(run: Run) -> Table:
@@ -37,6 +45,13 @@ def score_table(run: Run) -> Table:
     return table
 
 
+def print_whole(console: Console, table: Table) -> None:
+    """Print a table with all of its columns, also where the terminal is narrower: a number that is cut is none."""
+    wanted = Measurement.get(console, console.options.update(width=WIDEST), table).maximum
+    wide = Console(width=max(console.width, wanted), file=console.file, force_terminal=console.is_terminal)
+    wide.print(table)
+
+
 def number(value: float | None, digits: int = 1, scale: float = 100) -> str:
     """A score in percent, or a dash."""
     return "–" if value is None else f"{scale * value:.{digits}f}"
@@ -46,7 +61,19 @@ def mean_and_spread(values: Iterable[float | None]) -> str:
     """Scores over seeds, in percent."""
     from rota.report import spread  # late: it loads plotly
 
-    found = spread(values)
+    return spread_told(spread(values))
+
+
+def spread_told(found: Spread) -> str:
+    """Mean and standard deviation over seeds, in percent."""
     if not found.n:
         return "–"
     return f"{100 * found.mean:.1f}" + (f" ± {100 * found.std:.1f}" if found.n > 1 else "")
+
+
+def difference_told(found: Difference) -> str:
+    """A difference with its interval, in percent."""
+    if not found.n:
+        return "–"
+    between = f" [{100 * found.low:.1f}, {100 * found.high:.1f}]" if found.n > 1 else ""
+    return f"{100 * found.mean:+.1f}{between}".replace("-", "−")

@@ -6,7 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rota.methods._autosem import ratio_found
-from rota.methods._comparison import Comparison, make_comparison
+from rota.methods._comparison import BASELINES, COMPARISON, SINGLE, Cell, Comparison, make_comparison
+from rota.methods._equal_cost import equal_cost
+from rota.methods._grid import Event, run_comparison, steps_done
 from rota.methods._method import Given, Method
 from rota.methods._plan import Plan, make_plan, merge_fields
 from rota.methods._selection import FLOOR, Selection, select_from
@@ -23,12 +25,17 @@ if TYPE_CHECKING:
     from rota.methods._trained import Trained
 
 __all__ = [
+    "BASELINES",
+    "COMPARISON",
     "FLOOR",
     "METHODS",
+    "SINGLE",
     "Adaptation",
     "Adapting",
+    "Cell",
     "Comparison",
     "Ensemble",
+    "Event",
     "Given",
     "InnerRuns",
     "Method",
@@ -36,13 +43,16 @@ __all__ = [
     "Selection",
     "Trained",
     "candidates_of",
+    "equal_cost",
     "find_ratio",
     "make_comparison",
     "make_plan",
     "merge_fields",
     "ratio_found",
+    "run_comparison",
     "run_plan",
     "select_from",
+    "steps_done",
     "tasks_alike",
     "tasks_of",
 ]

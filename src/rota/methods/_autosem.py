@@ -110,10 +110,12 @@ RANDOM_RATIO = Method(
     "tasks by turn, in a ratio by chance: what a search has to beat",
     _random_ratio,
     "004 baseline",
+    for_target=True,
 )
 AUTOSEM = Method(
     "autosem",
     "chooses tasks for --target by a bandit, then finds their ratio by a search over whole trainings",
     _autosem,
     "004",
+    for_target=True,
 )

@@ -78,6 +78,7 @@ TARGETED = [
         "branches of all tasks, mixed for the good of --target",
         _alphavil,
         "003 αVIL",
+        for_target=True,
         make_trial=_alphavil_trial,
     ),
     Method(
@@ -85,6 +86,7 @@ TARGETED = [
         "alphavil whose weights follow the direction of deltas, not their length",
         functools.partial(_alphavil, weighting="alignment", memory="own"),
         "after 003",
+        for_target=True,
         make_trial=_alphavil_trial,
     ),
     Method(
@@ -92,8 +94,16 @@ TARGETED = [
         "weights by what each task does for --target (reconstructed)",
         _diw,
         "003 DIW",
+        for_target=True,
         make_trial=_diw_trial,
     ),
-    Method("singletask", "the rows of --target alone", _all_tasks, "003 singletask", target_only=True),
+    Method(
+        "singletask",
+        "the rows of --target alone",
+        _all_tasks,
+        "003 singletask",
+        for_target=True,
+        target_only=True,
+    ),
     Method("multitask", "all tasks in every step; best model of each", _all_tasks, "003", stream="joint", best="each"),
 ]

@@ -44,4 +44,5 @@ THOMPSON = Method(
     _thompson,
     "004 stage 1",
     make_reward=_reward,
+    for_target=True,
 )

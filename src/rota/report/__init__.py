@@ -1,9 +1,35 @@
 """Tables and pictures from run logs: one page that a person reads. Never imports torch."""
 
-from rota.report._numbers import spread
+from rota.report._claims import Claim, Verdict, judge, read_claims
+from rota.report._groups import Group, group_runs
+from rota.report._measures import MEASURES
+from rota.report._numbers import Spread, spread, task_spread
 from rota.report._paired import Difference, paired
-from rota.report._pools import task_spread
+from rota.report._results import Cost, Score, Scores, all_costs, all_scores
+from rota.report._scores import score
 from rota.report._simulation import write_simulation
-from rota.report._write import write_report
+from rota.report._write import report_text, write_report
 
-__all__ = ["Difference", "paired", "spread", "task_spread", "write_report", "write_simulation"]
+__all__ = [
+    "MEASURES",
+    "Claim",
+    "Cost",
+    "Difference",
+    "Group",
+    "Score",
+    "Scores",
+    "Spread",
+    "Verdict",
+    "all_costs",
+    "all_scores",
+    "group_runs",
+    "judge",
+    "paired",
+    "read_claims",
+    "report_text",
+    "score",
+    "spread",
+    "task_spread",
+    "write_report",
+    "write_simulation",
+]

@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from rota.report._groups import Group
+from rota.report._groups import Group, method_of
 from rota.report._history import AVERAGE, History
 from rota.report._palette import Look
 from rota.report._tables import method_cell, table
@@ -29,7 +29,7 @@ def convergence(groups: Sequence[Group], histories: Mapping[str, Sequence[Histor
     """Both tables; the second only where somebody made surveys."""
     tasks = list(dict.fromkeys(task for group in groups for task in group.runs[0].info["tasks"]))
     counted = [task for task in tasks if not groups[0].runs[0].info["tasks"].get(task, {}).get("auxiliary")]
-    slow = histories.get(UNION)
+    slow = next((histories[group.name] for group in groups if method_of(group.runs[0]) == UNION), None)
     rows = []
     for group in groups:
         own = [history for history in histories[group.name] if len(history.evaluations) > 1]
@@ -39,7 +39,7 @@ def convergence(groups: Sequence[Group], histories: Mapping[str, Sequence[Histor
         row = [method_cell(group, looks), *(_whole(lowest[task]) for task in tasks)]
         row += [_number(_mean([_spread(history, counted) for history in own]), 1)]
         row += [_number(_mean([_excess(history, counted) for history in own]), 4)]
-        row += [_number(_sooner(lowest, slow, counted), 2)] if slow and group.name != UNION else [""] if slow else []
+        row += [_number(_sooner(lowest, slow, counted), 2) if histories[group.name] is not slow else ""] if slow else []
         rows.append(row)
     if not rows:
         return ""

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from rota.report._history import AVERAGE, History, Key
-from rota.report._numbers import Curve, mean_curve
+from rota.report._numbers import Curve, mean_curve, thinned
 from rota.report._palette import Look
 from rota.report._plots import dress, label, plain, plotly_objects, to_html
 
@@ -46,11 +46,8 @@ def panel(curves: Mapping[str, Curve], looks: dict[str, Look], scale: float) -> 
     go = plotly_objects()
     figure = go.Figure()
     for name, curve in curves.items():
-        if len(curve.steps) and curve.runs.max() > 1:
-            figure.add_trace(_band(go, name, curve, looks[name], scale))
-    for name, curve in curves.items():
         if len(curve.steps):
-            figure.add_trace(_line(go, name, curve, looks[name], scale))
+            figure.add_trace(_line(go, name, thinned(curve), looks[name], scale))
     together = len(curves) <= CROWD
     dress(
         figure,
@@ -62,33 +59,28 @@ def panel(curves: Mapping[str, Curve], looks: dict[str, Look], scale: float) -> 
     return figure
 
 
-def _band(go: Any, name: str, curve: Curve, look: Look, scale: float) -> Any:
-    steps = curve.steps.tolist()
-    return go.Scatter(
-        x=steps + steps[::-1],
-        y=plain([*(scale * curve.high), *(scale * curve.low[::-1])]),
-        fill="toself",
-        fillcolor=look.shade(0.13),
-        mode="lines",
-        line={"width": 0},
-        hoverinfo="skip",
-        legendgroup=name,
-    )
-
-
 def _line(go: Any, name: str, curve: Curve, look: Look, scale: float) -> Any:
+    """A line; where it is a mean of several runs, with what page.js needs for a band around it."""
     single = len(curve.steps) == 1  # one point is no line
-    low, high = plain(scale * curve.low), plain(scale * curve.high)
+    several = curve.runs.max() > 1
+    runs = curve.runs.tolist()
+    band = {
+        "low": plain(scale * curve.low),
+        "high": plain(scale * curve.high),
+        "runs": runs if len(set(runs)) > 1 else runs[0],
+        "fill": look.shade(0.13),
+    }
+    more = " (%{customdata[0]:.4g} to %{customdata[1]:.4g}, n = %{customdata[2]})" if several else ""
     return go.Scatter(
         x=curve.steps.tolist(),
         y=plain(scale * curve.mean),
-        customdata=list(zip(low, high, curve.runs.tolist(), strict=True)),
         mode="markers" if single else "lines",
         line={"color": look.colour, "dash": look.dash, "width": look.width},
-        marker={"color": look.colour},
+        marker={"color": look.colour} if single else None,
         name=label(name),
-        hovertemplate="%{y:.4g} (%{customdata[0]:.4g} to %{customdata[1]:.4g}, n = %{customdata[2]})",
+        hovertemplate="%{y:.4g}" + more,
         legendgroup=name,
+        meta=band if several else None,
     )
 
 

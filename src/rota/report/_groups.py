@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rota.runlog import Run
@@ -26,7 +27,7 @@ class Group:
     """Runs that differ in their seed only: one row, one line, one column, one colour.
 
     Args:
-        name: The method; with the settings that tell it from other groups of the same method.
+        name: What the user calls it; else the method, with the settings that tell it from others of the same method.
         runs: At least one.
     """
 
@@ -38,19 +39,30 @@ class Group:
         return [run for run in self.runs if run.finished]
 
 
-def group_runs(runs: Iterable[Run]) -> list[Group]:
+def group_runs(runs: Iterable[Run], names: Mapping[Path, str] | None = None) -> list[Group]:
     """Put runs together that differ in their seed only, in the order in which they come.
 
-    Runs of one method with different settings are never averaged: they become groups of their own.
+    Runs of one method with different settings are never averaged: they become groups of their own. Where the user
+    has named runs, those of one name are a group, whatever they are.
+
+    Args:
+        runs: Of any methods.
+        names: By folder; runs that are not in it are grouped by their settings.
     """
+    called = {folder.resolve(): name for folder, name in (names or {}).items()}
+    named: dict[str, list[Run]] = {}
     families: dict[str, dict[str, list[Run]]] = {}
     for run in runs:
-        settings = json.dumps(_identity(run), sort_keys=True)
-        families.setdefault(method_of(run), {}).setdefault(settings, []).append(run)
-    groups = []
+        if (name := called.get(run.folder.resolve()) if called else None) is not None:
+            named.setdefault(name, []).append(run)
+        else:
+            settings = json.dumps(_identity(run), sort_keys=True)
+            families.setdefault(method_of(run), {}).setdefault(settings, []).append(run)
+    groups = [Group(name, tuple(own)) for name, own in named.items()]
     for method, members in families.items():
-        names = _names(method, [_identity(own[0]) for own in members.values()])
-        groups += [Group(name, tuple(own)) for name, own in zip(names, members.values(), strict=True)]
+        own_names = _names(method, [_identity(own[0]) for own in members.values()])
+        for name, own in zip(own_names, members.values(), strict=True):
+            groups.append(Group(f"{name} (unnamed)" if name in named else name, tuple(own)))
     return groups
 
 

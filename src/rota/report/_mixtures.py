@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from rota.report._history import AVERAGE, History, Key
-from rota.report._numbers import Curve, Tiles, mean_curve, mixture_tiles, realised_tiles, uncertainty_tiles
+from rota.report._numbers import Curve, Tiles, mean_curve, mixture_tiles, realised_tiles, thinned, uncertainty_tiles
 from rota.report._palette import AGGREGATE, GREY, Look
 from rota.report._plots import dress, label, plain, plotly_objects, shorter, to_html
 
 TOP, TILE, GAP, HEAD, FOOT = 240, 20, 20, 58, 46  # heights in pixels
-RIGHT, NARROW, WIDE = 64, 170, 460  # widths in pixels; of a column: at least, at most
+RIGHT, NARROW, WIDE = 64, 130, 460  # widths in pixels; of a column: at least, at most
+FEW, LETTERS = 5, 16  # columns beyond which a name above them has at most so many letters
 FINE = 50  # columns of tiles beyond which gaps between them hide the tiles
 
 
@@ -79,12 +80,13 @@ def mixture_figure(
             largest[kind.scale] = max([largest.get(kind.scale, 0), *tiles.values[np.isfinite(tiles.values)]])
     left = 58 + 7 * min(max(map(len, tasks), default=0), 16)  # room for the names of the tasks
     dress(figure, HEAD + inner + FOOT, margin={"l": left, "r": RIGHT, "t": HEAD, "b": FOOT}, hovermode="closest")
-    figure.update_xaxes(showgrid=False, nticks=4, range=[min(edges), max(edges)])
+    ticks = 4 if columns <= FEW else 3  # numbers of neighbours must not touch
+    figure.update_xaxes(showgrid=False, nticks=ticks, range=[min(edges), max(edges)])
     room = 0.06 * (max(losses) - min(losses) or 1)  # plotly's own guess leaves half of the panel empty
     figure.update_yaxes(range=[min(losses) - room, max(losses) + room], row=1)
     _finish_axes(figure, rows, [shorter(task) for task in tasks])
     for column, (name, average) in enumerate(averages.items(), start=1):
-        _add_heading(figure, name, average, methods[name], column)
+        _add_heading(figure, shorter(name, LETTERS if columns > FEW else 24), average, methods[name], column)
     for scale, top in largest.items():
         places = [k for k, kind in enumerate(reversed(rows)) if kind.scale == scale]
         bottom, height = places[0] * (tall + GAP) / inner, len(places) * (tall + GAP)
@@ -103,10 +105,11 @@ def _losses(go: Any, curves: Mapping[Key, Curve], tasks: Mapping[str, Look]) -> 
         look, group, name = (AGGREGATE, "average", "average") if key is AVERAGE else (tasks[key], f"task {key}", key)
         hover = f"{label(name)}: %{{y:.4g}} at update %{{x}}<extra></extra>"
         line = {"color": look.colour, "dash": look.dash, "width": look.width}
+        drawn = thinned(curve)
         traces.append(
             go.Scatter(
-                x=curve.steps.tolist(),
-                y=plain(curve.mean),
+                x=drawn.steps.tolist(),
+                y=plain(drawn.mean),
                 mode="lines",
                 line=line,
                 legendgroup=group,
@@ -131,7 +134,7 @@ def _heat(go: Any, kind: TileRow, tiles: Tiles, tasks: Mapping[str, Look]) -> An
         x=plain(tiles.edges),
         y=list(range(len(tasks))),
         z=plain(tiles.values),
-        customdata=[[f"{label(task)}: {text}" for text in tiles.labels] for task in tasks],
+        meta={"rows": [label(task) for task in tasks], "columns": tiles.labels},
         coloraxis=kind.scale,
         xgap=0.5 if tiles.values.shape[1] <= FINE else 0,
         ygap=1,
@@ -147,7 +150,7 @@ def _add_heading(figure: Any, name: str, average: Curve, look: Look, column: int
         figure.add_vline(x=lowest[0], line={"color": GREY, "width": 1, "dash": "dot"}, row=1, col=column)
     said = f"lowest average {lowest[1]:.3f}<br>at update {lowest[0]}" if lowest else "no average"
     figure.add_annotation(
-        text=f'<b style="color:{look.colour}">{shorter(name, 24)}</b><br><span style="font-size:11px">{said}</span>',
+        text=f'<b style="color:{look.colour}">{name}</b><br><span style="font-size:11px">{said}</span>',
         x=0.5,
         y=1,
         xref=f"x{column if column > 1 else ''} domain",

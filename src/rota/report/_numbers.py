@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rota.report._history import History
 
 Floats = NDArray[np.float64]
+WIDE = 200  # columns of a panel in which one can see a difference
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,15 @@ def spread(values: Iterable[float | None]) -> Spread:
     mean = float(np.mean(present)) if present else np.nan
     std = float(np.std(present, ddof=1)) if len(present) > 1 else np.nan
     return Spread(mean, std, len(present))
+
+
+def task_spread(scores: Sequence[float]) -> float:
+    """Task σ: the standard deviation of scores across tasks, dividing by their number; not a number without any.
+
+    >>> task_spread([0.25, 0.75])
+    0.25
+    """
+    return float(np.std(scores)) if len(scores) else np.nan
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,24 @@ def mean_curve(series: Sequence[Mapping[int, float]]) -> Curve:
     )
     runs = np.array([len(column) for column in columns], dtype=np.int64)
     return Curve(np.array(steps, dtype=np.int64), mean, low, high, runs)
+
+
+def thinned(curve: Curve) -> Curve:
+    """A long curve with fewer points that looks the same.
+
+    A panel is about 400 pixels wide and a line two pixels thick, so 200 columns are all that one sees: of each stay
+    the points where the mean, the low or the high end is at an extreme, as they are. Short curves stay whole.
+    """
+    if len(curve.steps) <= WIDE:
+        return curve
+    first, last = curve.steps[0], curve.steps[-1]
+    column = np.minimum((curve.steps - first) * WIDE // (last - first), WIDE - 1)
+    kept = {0, len(column) - 1}
+    for own in np.split(np.arange(len(column)), np.flatnonzero(np.diff(column)) + 1):
+        kept |= {own[np.argmin(values[own])] for values in (curve.mean, curve.low)}
+        kept |= {own[np.argmax(values[own])] for values in (curve.mean, curve.high)}
+    at = np.array(sorted(kept))
+    return Curve(curve.steps[at], curve.mean[at], curve.low[at], curve.high[at], curve.runs[at])
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rota.errors import RotaError
 from rota.report._palette import Look
+from rota.report._plots import common
 
 
 def section(title: str, *parts: str) -> str:
@@ -33,15 +34,16 @@ def legend(looks: Mapping[str, Look], names: Mapping[str, str], notes: Mapping[s
 
 
 def whole_page(title: str, body: str, plotly: str) -> str:
-    """Everything in one string; the script of the figures stands once, before them."""
+    """Everything in one string. Scripts stand last: text and tables can be read before they are loaded."""
     style, script = (
         files("rota.report").joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
     )
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{escape(title)}</title>\n'
-        f"<style>\n{style}</style>\n<script>{plotly}</script>\n</head>\n<body>\n<main>\n<h1>{escape(title)}</h1>\n"
-        f"{body}\n</main>\n<script>\n{script}</script>\n</body>\n</html>\n"
+        f"<style>\n{style}</style>\n</head>\n<body>\n<main>\n<h1>{escape(title)}</h1>\n{body}\n</main>\n"
+        f'<script type="application/json" id="common">{common()}</script>\n'
+        f"<script>{plotly}</script>\n<script>\n{script}</script>\n</body>\n</html>\n"
     )
 
 

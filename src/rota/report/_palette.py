@@ -14,6 +14,8 @@ TASKS = ("#CC6677", "#44AA99", "#C2A83E", "#6FB7DD", "#AA4499", "#999933", "#4C9
 GREY = "#848B94"  # text in figures, readable on both grounds
 FAINT = "rgba(132,139,148,0.22)"  # grid lines
 DASHES = {"solid": "", "dash": "6 3", "dot": "2 2.5", "dashdot": "6 2.5 2 2.5"}
+KINDS = tuple(DASHES)
+PATTERN = (0, 0, 0, 0, 1, 1, 1, 2)  # kinds of dashes of the colours of methods
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down", "hexagon")
 
 
@@ -43,10 +45,10 @@ AGGREGATE = Look(GREY, width=3.0, symbol="x")
 
 
 def method_looks(names: Iterable[str]) -> dict[str, Look]:
-    """One look per method; where colours run out, the next kind of dash."""
-    dashes = tuple(DASHES)
+    """One look per method: colours that some eyes cannot tell apart have other dashes, and so has a second round."""
     return {
-        name: Look(METHODS[k % len(METHODS)], dashes[k // len(METHODS) % len(dashes)]) for k, name in enumerate(names)
+        name: Look(METHODS[k % len(METHODS)], KINDS[(PATTERN[k % len(METHODS)] + k // len(METHODS)) % len(KINDS)])
+        for k, name in enumerate(names)
     }
 
 

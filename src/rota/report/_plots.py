@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from html import escape
 from typing import Any
 
@@ -11,7 +12,23 @@ from rota.errors import RotaError
 from rota.report._palette import FAINT, GREY
 
 CONFIG = {"displayModeBar": False, "responsive": True}  # drag to zoom, double-click to go back; no bar over the lines
-DIGITS = 6  # significant digits that a figure keeps: what one sees, not what one computes with
+AXIS = {"gridcolor": FAINT, "zeroline": False, "linecolor": FAINT, "ticks": "", "automargin": False}
+TEMPLATE = {
+    "layout": {
+        "showlegend": False,
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": "system-ui, sans-serif", "size": 12, "color": GREY},
+        "hoverlabel": {"font": {"size": 12}, "namelength": -1},
+        "xaxis": {**AXIS, "nticks": 6},
+        "yaxis": AXIS,
+    }
+}
+"""How all figures look: transparent, in mid-grey type, for the page behind them may be light or dark. The page has it
+once; page.css gives the type the colour that suits its ground."""
+
+DIGITS, FINEST = 4, 7  # significant digits of a number in a figure, at least and at most
+STEPS = 2000  # a curve is this many steps high, at least: no screen shows a tenth of one
 
 
 def plotly_objects() -> Any:
@@ -32,31 +49,46 @@ def plotly_script() -> str:
 
 
 def dress(figure: Any, height: int, **layout: Any) -> None:
-    """Transparent, in mid-grey type: the page behind it may be light or dark."""
-    figure.update_layout(
-        template="none",
-        height=height,
-        showlegend=False,
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font={"family": "system-ui, sans-serif", "size": 12, "color": GREY},
-        hoverlabel={"font": {"size": 12}, "namelength": -1},
-        **layout,
-    )
-    figure.update_xaxes(gridcolor=FAINT, zeroline=False, linecolor=FAINT, ticks="", nticks=6)
-    figure.update_yaxes(gridcolor=FAINT, zeroline=False, linecolor=FAINT, ticks="")
+    """What is not the same in all figures."""
+    figure.update_layout(height=height, **layout)
 
 
 def to_html(figure: Any, name: str) -> str:
-    """The figure as a piece of a page that carries plotly.js; `name` keeps the page the same from run to run."""
-    return str(figure.to_html(full_html=False, include_plotlyjs=False, config=CONFIG, div_id=name))
+    """The figure as a place in the page and its content; page.js draws it. `name` keeps the page the same each time."""
+    content = figure.to_plotly_json()
+    content["layout"].pop("template", None)  # plotly's own, which would be repeated in each figure
+    told = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    height = content["layout"]["height"]
+    return (
+        f'<div class="plotly-graph-div" id="{name}" style="height:{height}px"></div>'
+        f'<script type="application/json">{told}</script>'
+    )
+
+
+def common() -> str:
+    """What page.js needs for all figures."""
+    return json.dumps({"template": TEMPLATE, "config": CONFIG}, separators=(",", ":"))
 
 
 def plain(values: Any) -> list[Any]:
-    """Numbers for a figure: rounded, with None where there is none."""
+    """Numbers for a figure, with None where there is none; rounded to what one sees of them, in a figure or under the
+    pointer: steps of a two-thousandth of their range, and four digits.
+
+    >>> plain([0.123456, 1.0, float("nan")]), plain([87.1234, 87.1284])
+    ([0.1235, 1, None], [87.1234, 87.1284])
+    """
     if getattr(values, "ndim", 1) == 2:
         return [plain(row) for row in values]
-    return [None if not np.isfinite(value) else float(f"{value:.{DIGITS}g}") for value in values]
+    found = np.array(list(values), dtype=np.float64)
+    known = found[np.isfinite(found)]
+    reach, largest = np.ptp(known) if len(known) else 0.0, np.abs(known).max(initial=0.0)
+    digits = DIGITS if not reach else int(np.clip(np.ceil(np.log10(STEPS * largest / reach)), DIGITS, FINEST))
+    return [_short(float(f"{value:.{digits}g}")) if np.isfinite(value) else None for value in found]
+
+
+def _short(value: float) -> float:
+    """Whole numbers without their point."""
+    return int(value) if value.is_integer() else value
 
 
 def label(name: str) -> str:

@@ -10,6 +10,7 @@ from itertools import islice
 
 import numpy as np
 
+from rota.report._balance import Reached, reached, scores_alone, sigma
 from rota.report._curves import panel
 from rota.report._groups import Group, counted_tasks
 from rota.report._history import History
@@ -17,14 +18,12 @@ from rota.report._numbers import Floats, mean_curve, spread
 from rota.report._page import legend
 from rota.report._palette import Look
 from rota.report._plots import to_html
-from rota.report._scores import score, scores
 from rota.report._tables import method_cell, table
 from rota.report._words import names
 from rota.runlog import LOG, Run, read_lines
 
 WINDOW = 10  # steps that a curve is smoothed over
 POINTS = 300  # of a curve, at most: a long run must not make a large page
-SLACK = 1e-9  # a mean of equal scores may be rounded up
 
 DRAWN = (
     '<p class="note">From left to right: examples of each task in the batch; how uncertain the model was of the '
@@ -114,7 +113,7 @@ def pools(groups: Sequence[Group], histories: Mapping[str, Sequence[History]], m
     if not any(_makes_pools(run) for group in several for run in group.runs):
         return ""
     told, rows, drawn = "", [], Looks()
-    alone = _scores_alone(groups)
+    alone = scores_alone(groups, "dev")
     for number, group in enumerate(several):
         courses = [read_course(run) for run in group.runs]
         finished = [course for run, course in zip(group.runs, courses, strict=True) if run.finished]
@@ -124,8 +123,8 @@ def pools(groups: Sequence[Group], histories: Mapping[str, Sequence[History]], m
             told += _by_task(finished) if finished else "<p>No run is finished, so there is no account yet.</p>"
             drawn |= {task: tasks[task] for task in group.runs[0].info["tasks"]}
         row = [method_cell(group, methods), *_account([course.total for course in finished])]
-        row.append(_cell((_sigma(run) for run in group.finished), 1, 100))
-        rows.append([*row, _as_good_as_alone(group, alone)] if alone else row)
+        row.append(_cell((sigma(run, "dev") for run in group.finished), 1, 100))
+        rows.append([*row, _reached(reached(group, alone, "dev"))] if alone else row)
     counted = dict.fromkeys(task for group in several for task in counted_tasks(group.runs[0]))
     compared = COMPARED.format(tasks=names(counted), alone=ALONE if alone else "")
     header = ["method", *COLUMNS, "task σ<small>points</small>", *(["as good as alone"] if alone else [])]
@@ -200,15 +199,6 @@ def first_peak(counts: Sequence[float], least: float, window: int = WINDOW) -> i
     return int(begins[1 + peaks[0]]) if len(peaks) else None
 
 
-def task_spread(scores: Sequence[float]) -> float:
-    """Task σ: the standard deviation of scores across tasks, dividing by their number; not a number without any.
-
-    >>> task_spread([0.25, 0.75])
-    0.25
-    """
-    return float(np.std(scores)) if len(scores) else np.nan
-
-
 def _makes_pools(run: Run) -> bool:
     """Who makes pools makes one for the first step, so the beginning of the log tells."""
     path = run.folder / LOG
@@ -265,29 +255,8 @@ def _account(used: Sequence[Used]) -> list[str]:
     ]
 
 
-def _sigma(run: Run) -> float | None:
-    """Across the tasks that count and have dev rows; None where one of them has no score."""
-    dev = run.summary["best"].get("dev") or {"tasks": {}}
-    found = [score(run, "dev", task) for task in counted_tasks(run) if task in dev["tasks"]]
-    present = [value for value in found if value is not None]
-    return task_spread(present) if present and len(present) == len(found) else None
-
-
-def _scores_alone(groups: Sequence[Group]) -> dict[str, float]:
-    """Dev scores of tasks that were trained alone: means over seeds, of the best group where several did it."""
-    found: dict[str, float] = {}
-    for group in groups:
-        task, *others = group.runs[0].info["tasks"]
-        if not others and (own := scores(group, "dev", task)).n:
-            found[task] = max(own.mean, found.get(task, own.mean))
-    return found
-
-
-def _as_good_as_alone(group: Group, alone: Mapping[str, float]) -> str:
-    known = [task for task in counted_tasks(group.runs[0]) if task in alone]
-    found = [{task: score(run, "dev", task) for task in known} for run in group.finished]
-    reached = [sum(value is not None and value >= alone[task] - SLACK for task, value in own.items()) for own in found]
-    return f"{_cell(reached, 0 if len(reached) == 1 else 1)} of {len(known)}" if known and reached else "–"
+def _reached(found: Reached) -> str:
+    return f"{_cell(found.counts, 0 if len(found.counts) == 1 else 1)} of {found.tasks}" if found else "–"
 
 
 def _cell(values: Iterable[float | None], digits: int, scale: float = 1.0) -> str:

@@ -7,24 +7,41 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from rota.report._command import command
 from rota.report._groups import Group, flat, run_names, shown
 from rota.report._palette import Look
 from rota.report._tables import table
 from rota.runlog import Run
 
+MANY = 8  # methods beyond which their commands are folded away
 SURROUNDINGS = ("policy", "parameters", "processes", "threads", "device", "versions")
 
 
 def settings_section(groups: Sequence[Group], looks: dict[str, Look]) -> str:
-    """Differences first, then everything about the first run, then one plan per method to run again."""
+    """Commands to run it again, then what differs, then everything about the first run, then one plan per method."""
     runs = [run for group in groups for run in group.runs]
-    return _surroundings(runs[0]) + _differences(groups, looks) + _first_run(runs) + _plans(groups)
+    return _surroundings(runs[0]) + _commands(groups) + _differences(groups, looks) + _first_run(runs) + _plans(groups)
 
 
 def _surroundings(run: Run) -> str:
     """Device and versions of the first run; where others differ, the table of differences says so."""
     versions = ", ".join(f"{name} {version}" for name, version in run.info.get("versions", {}).items())
     return f"<p>Device: {escape(shown(run.info.get('device')))}. Versions: {escape(versions or '–')}.</p>"
+
+
+def _commands(groups: Sequence[Group]) -> str:
+    """A line per method for its first run; the others differ in their seed."""
+    told = ""
+    for group in groups:
+        found = command(group.runs[0].plan)
+        if found is not None:
+            seeds = list(dict.fromkeys(shown(run.plan.get("seed", 0)) for run in group.runs))
+            others = f" <small>then with --seed {', '.join(seeds[1:])}</small>" if seeds[1:] else ""
+            told += f'<h4>{escape(group.name)}{others}</h4><pre class="command">{escape(found)}</pre>'
+    if not told:
+        return ""
+    opened = " open" if len(groups) <= MANY else ""
+    return f"<details{opened}><summary>Commands to run it again</summary>{told}</details>"
 
 
 def _differences(groups: Sequence[Group], looks: dict[str, Look]) -> str:

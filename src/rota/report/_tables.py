@@ -3,95 +3,114 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from html import escape
 
 import numpy as np
 
-from rota.report._groups import Group, tasks_of
-from rota.report._history import AVERAGE
+from rota.report._groups import Group, counted_tasks
 from rota.report._numbers import Spread
 from rota.report._paired import Difference
 from rota.report._palette import Look
-from rota.report._scores import BASELINE, Ranking, rank, scores, split_of
-from rota.report._words import interval, mean_cost, percent
+from rota.report._results import COLUMNS, Score, Scores, all_costs, all_scores, used_columns
+from rota.report._words import interval, percent
 from rota.runlog import Ledger
 
-COLUMNS = {
-    "updates": "optimizer steps",
-    "train": "examples trained on, forward and backward",
-    "scored": "examples forwarded to make a signal or to pick candidates",
-    "evaluated": "dev and test examples forwarded to look at the model",
-    "dev_trained": "dev examples with a backward pass",
-    "runs": "whole trainings, inner ones included",
-}
-ALWAYS = ("updates", "train", "scored", "evaluated")
+STANDING_OUT = ' class="best"'
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+@dataclass(frozen=True)
+class Cells:
+    """A table before it is HTML or Markdown.
+
+    Args:
+        header: One cell for each column.
+        rows: Cells are HTML; those that start with `<td` or `<th` are taken as they are.
+        best: Numbers of the rows that stand out.
+        note: A sentence or two that explains it, in HTML.
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    best: Sequence[int] = field(default=())
+    note: str = ""
+
+    def html(self) -> str:
+        return table(self.header, self.rows, self.best)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], best: Sequence[int] = ()) -> str:
     """Cells are HTML already; those that start with `<td` or `<th` are taken as they are."""
     head = "".join(cell if cell.startswith("<th") else f"<th>{cell}</th>" for cell in header)
     body = "".join(
-        f"<tr>{''.join(cell if cell.startswith(('<td', '<th')) else f'<td>{cell}</td>' for cell in row)}</tr>"
-        for row in rows
+        f"<tr{STANDING_OUT if number in best else ''}>"
+        f"{''.join(cell if cell.startswith(('<td', '<th')) else f'<td>{cell}</td>' for cell in row)}</tr>"
+        for number, row in enumerate(rows)
     )
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def score_table(groups: Sequence[Group], looks: dict[str, Look]) -> str:
-    """One row per method: the average, its tasks, and how far it is from `uniform`."""
-    ranking, tasks = rank(groups), tasks_of(run for group in groups for run in group.runs)
-    splits = {task: split_of(groups, task) for task in tasks}
-    baseline = next((group for group in groups if group.name == BASELINE), None) if ranking.comparable else None
-    top = scores(ranking.best, ranking.split).mean if ranking.best else np.nan
-    header = ["method", f"average<small>{ranking.split}</small>"]
-    header += [f"− {BASELINE}<small>paired, 95 % interval</small>"] if baseline else []
-    header += [
-        f"<th{_dim(auxiliary)}>{escape(task)}<small>{splits[task]}{', auxiliary' if auxiliary else ''}</small></th>"
-        for task, auxiliary in tasks.items()
-    ]
-    header += ["average<small>dev</small>"] if ranking.split == "test" else []
-    rows = []
-    for group in groups:
-        average = scores(group, ranking.split)
-        best = average.mean == top
-        row = [method_cell(group, looks), f"<strong>{_spread(average)}</strong>" if best else _spread(average)]
-        if baseline:
-            row.append("" if group is baseline else _difference(ranking.difference(group, baseline)))
-        row += [f"<td{_dim(aux)}>{_spread(scores(group, splits[task], task))}</td>" for task, aux in tasks.items()]
-        row += [_spread(scores(group, "dev", AVERAGE))] if ranking.split == "test" else []
-        rows.append([*row, _runs(group)])
-    return table([*header, "runs"], rows) + _score_notes(ranking, splits)
+def score_table(groups: Sequence[Group], looks: dict[str, Look], baseline: str | None = None) -> str:
+    """One row per method, and what its columns are."""
+    cells = score_cells(all_scores(groups, baseline), looks)
+    return cells.html() + f'<p class="note">{cells.note}</p>'
 
 
 def cost_table(groups: Sequence[Group], looks: dict[str, Look]) -> str:
     """One row per method: what a run cost on average."""
-    ledgers = {
-        group.name: [Ledger.from_dict(run.summary["cost"]) for run in group.finished]
-        for group in groups
-        if group.finished
-    }
-    if not ledgers:
-        return "<p>No run is finished, so there is no account yet.</p>"
-    every = [ledger for own in ledgers.values() for ledger in own]
-    usual = Ledger()
-    used = [
-        name
-        for name in COLUMNS
-        if name in ALWAYS or any(getattr(ledger, name) != getattr(usual, name) for ledger in every)
+    cells = cost_cells(groups, looks)
+    return f'<p class="note">{cells.note}</p>' + cells.html() if cells.rows else f"<p>{cells.note}</p>"
+
+
+def score_cells(found: Scores, looks: dict[str, Look]) -> Cells:
+    """The average, how far it is from the baseline, how even the tasks are, and each task."""
+    ranking = found.ranking
+    base = ranking.baseline if any(row.difference for row in found.rows) else None
+    doubtful = any(row.difference and row.difference.n > 1 for row in found.rows)
+    several = any(_counted(row) > 1 for row in found.rows)
+    alone = any(row.reached and _counted(row) > 1 for row in found.rows)
+    header = ["method", f"average<small>{ranking.split}</small>"]
+    header += [f"− {escape(base.name)}<small>paired, 95 % interval</small>"] if base else []
+    header += ["seeds needed<small>to tell</small>"] if doubtful else []
+    header += [
+        f"<th{_dim(aux)}>{escape(task)}<small>{found.splits[task]}{', auxiliary' if aux else ''}</small></th>"
+        for task, aux in found.tasks.items()
     ]
-    cheapest = min(mean_cost(group.finished) for group in groups if group.finished)
+    header += [f"task σ<small>{ranking.split}</small>"] if several else []
+    header += ["tasks ≥ single task"] if alone else []
+    header += ["average<small>dev</small>"] if ranking.split == "test" else []
+    rows = []
+    for row in found.rows:
+        average = _spread(row.average)
+        cells = [method_cell(row.group, looks), f"<strong>{average}</strong>" if row.best else average]
+        cells += [_difference(row.difference) if row.difference else ""] if base else []
+        cells += [_needed(row)] if doubtful else []
+        cells += [f"<td{_dim(aux)}>{_spread(row.tasks[task])}</td>" for task, aux in found.tasks.items()]
+        cells += [percent(row.sigma.mean) if _counted(row) > 1 else "–"] if several else []
+        cells += [_reached(row)] if alone else []
+        cells += [_spread(row.dev)] if ranking.split == "test" else []
+        rows.append([*cells, _runs(row.group)])
+    best = [number for number, row in enumerate(found.rows) if row.best]
+    return Cells([*header, "runs"], rows, best, _score_note(found, doubtful, several, alone))
+
+
+def cost_cells(groups: Sequence[Group], looks: dict[str, Look]) -> Cells:
+    """Counts, forward equivalents and seconds; no row where no run is finished."""
+    costs, used = {cost.group.name: cost for cost in all_costs(groups)}, used_columns(groups)
+    if not costs:
+        return Cells([], [], note="No run is finished, so there is no account yet.")
     rows = []
     for group in groups:
-        if not group.finished:
+        cost = costs.get(group.name)
+        if cost is None:
             rows.append([method_cell(group, looks), *["–"] * (len(used) + 3)])
             continue
-        cost = mean_cost(group.finished)
-        counts = [f"{np.mean([getattr(ledger, name) for ledger in ledgers[group.name]]):,.0f}" for name in used]
-        seconds = np.mean([run.summary["seconds"] for run in group.finished])
-        relative = f"{cost / cheapest:.2f}×" if cheapest > 0 else "–"
-        rows.append([method_cell(group, looks), *counts, f"{cost:,.0f}", relative, f"{seconds:,.1f}"])
+        relative = "–" if np.isnan(cost.relative) else f"{cost.relative:.2f}×"
+        counts = [f"{cost.counts[name]:,.0f}" for name in used]
+        whole = f"{cost.forward_equivalents:,.0f}"
+        rows.append([method_cell(group, looks), *counts, whole, relative, f"{cost.seconds:,.1f}"])
     header = ["method", *(name.replace("_", " ") for name in used), "forward equivalents", "relative", "seconds"]
-    return f'<p class="note">{_explained(used)}</p>' + table(header, rows)
+    return Cells(header, rows, note=_explained(used))
 
 
 def _explained(used: Sequence[str]) -> str:
@@ -104,15 +123,27 @@ def _explained(used: Sequence[str]) -> str:
     )
 
 
-def _score_notes(ranking: Ranking, splits: dict[str, str]) -> str:
+def _score_note(found: Scores, doubtful: bool, several: bool, alone: bool) -> str:
+    ranking = found.ranking
     if ranking.best is None and ranking.comparable:
-        return '<p class="note">No run is finished with a score.</p>'
+        return "No run is finished with a score."
     notes = ["Scores in percent at the best checkpoint, mean ± standard deviation over seeds."]
     if ranking.split == "dev":
         notes.append("There are no test scores: these are dev scores, of the checkpoint that was best on them.")
-    elif "dev" in splits.values():
+    elif "dev" in found.splits.values():
         notes.append("Tasks without test rows show their dev score and are not in the test average.")
-    return f'<p class="note">{" ".join(notes)}</p>'
+    if doubtful:
+        notes.append(
+            "<em>seeds needed</em>: where zero is in the interval, with how many seeds a difference of this size and "
+            "spread would be found four times in five; a dash where no sensible number does."
+        )
+    if several:
+        notes.append("<em>task σ</em>: standard deviation across the tasks of the average, in points, mean over seeds.")
+    if alone:
+        notes.append(
+            "<em>tasks ≥ single task</em>: how many are no lower than where they were trained alone, mean over seeds."
+        )
+    return " ".join(notes)
 
 
 def method_cell(group: Group, looks: dict[str, Look]) -> str:
@@ -136,3 +167,21 @@ def _difference(difference: Difference) -> str:
 
 def _dim(auxiliary: bool) -> str:
     return ' class="dim"' if auxiliary else ""
+
+
+def _counted(row: Score) -> int:
+    return len(counted_tasks(row.group.runs[0]))
+
+
+def _needed(row: Score) -> str:
+    """Nothing where the difference is found already."""
+    if row.difference is None or row.difference.n < 2 or not row.difference.low <= 0 <= row.difference.high:
+        return ""
+    return "–" if row.seeds_needed is None else f"{row.seeds_needed}"
+
+
+def _reached(row: Score) -> str:
+    if not row.reached or _counted(row) == 1:
+        return "–"
+    mean = f"{np.mean(row.reached.counts):.1f}".removesuffix(".0")
+    return f"{mean} of {row.reached.tasks}"

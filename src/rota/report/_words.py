@@ -9,11 +9,12 @@ import numpy as np
 
 from rota.report._groups import Group, tasks_of
 from rota.report._paired import Difference
+from rota.report._results import all_costs
 from rota.report._scores import Ranking, rank, scores
-from rota.runlog import Ledger, Run
 
 FEW = 10  # seeds below which an interval without zero is weak evidence
 LISTED = 12  # names in a sentence
+UNEQUAL = 1.1  # how much dearer a method must be for the costs to be called unequal
 
 
 def what_ran(groups: Sequence[Group]) -> str:
@@ -32,9 +33,9 @@ def what_ran(groups: Sequence[Group]) -> str:
     return f"<p>{told.strip()}</p>"
 
 
-def what_it_shows(groups: Sequence[Group]) -> str:
+def what_it_shows(groups: Sequence[Group], baseline: str | None = None) -> str:
     """Which method is ahead, and whether that is more than noise."""
-    ranking = rank(groups)
+    ranking = rank(groups, baseline)
     if ranking.best is None:
         if not ranking.comparable:
             return "<p>The averages are over different tasks, so they cannot be compared with each other.</p>"
@@ -83,7 +84,9 @@ def _compared(ranking: Ranking) -> str:
     if difference.n < 3:
         return told + "with fewer than three seeds, these runs cannot tell which of the two is better. "
     if not difference.tells:
-        return told + "zero is in the interval, so these runs cannot tell which of the two is better. "
+        needed = difference.seeds_needed
+        more = f" To find a difference of this size and spread takes about {needed} seeds." if needed else ""
+        return told + f"zero is in the interval, so these runs cannot tell which of the two is better.{more} "
     if abs(difference.mean) < ranking.noise:
         return told + "more than nothing, but less than the spread between seeds: a hint, not a result. "
     caution = f", though {difference.n} seeds are weak evidence" if difference.n < FEW else ""
@@ -92,16 +95,10 @@ def _compared(ranking: Ranking) -> str:
 
 def _costs(groups: Sequence[Group]) -> str:
     """A reminder where the methods did not cost the same."""
-    means = [mean_cost(group.finished) for group in groups if group.finished]
-    if len(means) < 2 or min(means) <= 0 or max(means) < 1.1 * min(means):
+    ratio = max((cost.relative for cost in all_costs(groups)), default=1.0)
+    if not ratio >= UNEQUAL:
         return ""
-    ratio = max(means) / min(means)
     return f"The methods did not cost the same: the dearest took {ratio:.2f} times the cheapest (see Cost)."
-
-
-def mean_cost(runs: Sequence[Run]) -> float:
-    """Forward equivalents per run."""
-    return float(np.mean([Ledger.from_dict(run.summary["cost"]).forward_equivalents for run in runs]))
 
 
 def interval(difference: Difference, digits: int = 1) -> str:

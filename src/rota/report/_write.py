@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal, get_args
 
-from rota.errors import RotaError
+from rota.errors import RotaError, unknown_name
 from rota.report._convergence import convergence
 from rota.report._curves import curve_panels
-from rota.report._groups import group_runs, run_names, tasks_of
+from rota.report._formats import as_csv, as_json, as_markdown
+from rota.report._groups import Group, group_runs, run_names, tasks_of
 from rota.report._history import read_history
 from rota.report._logs import mixtures_from_logs
 from rota.report._mixtures import mixture_figure
@@ -39,7 +41,18 @@ MIXTURES = (
 )
 
 
-def write_report(runs: Sequence[Run], page: Path) -> None:
+Format = Literal["html", "md", "csv", "json"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+
+def write_report(
+    runs: Sequence[Run],
+    page: Path,
+    *,
+    baseline: str | None = None,
+    names: Mapping[Path, str] | None = None,
+    form: Format = "html",
+) -> None:
     """Write one self-contained HTML page: scores, curves, mixtures, costs, settings.
 
     The same runs give the same bytes.
@@ -47,14 +60,38 @@ def write_report(runs: Sequence[Run], page: Path) -> None:
     Args:
         runs: Finished or not, of any methods, seeds and tasks.
         page: The file to write; one that exists is replaced.
+        baseline: The group that the others are compared with, by its name on the page; by default `uniform`. Must be
+            among the runs unless there are `names`: of a comparison it may have failed.
+        names: What to call the runs in these folders; those of one name are one group.
+        form: "html", or the tables alone as "md", "csv" or "json".
     """
+    write_page(page, report_text(runs, form, baseline=baseline, names=names))
+
+
+def report_text(
+    runs: Sequence[Run],
+    form: Format = "html",
+    *,
+    baseline: str | None = None,
+    names: Mapping[Path, str] | None = None,
+) -> str:
+    """What `write_report` writes."""
     if not runs:
         raise RotaError("A report expects at least one run. Found none.")
-    write_page(page, _page_of(runs))
+    if form not in FORMATS:
+        raise unknown_name("format", form, FORMATS)
+    groups = group_runs(runs, names)
+    known = [group.name for group in groups]
+    if baseline is not None and names is None and baseline not in known:
+        raise unknown_name("baseline", baseline, known)
+    if form == "md":
+        return as_markdown(groups, _title(runs, len(groups)), baseline)
+    if form == "csv":
+        return as_csv(groups)
+    return as_json(groups, baseline) if form == "json" else _page_of(runs, groups, baseline)
 
 
-def _page_of(runs: Sequence[Run]) -> str:
-    groups = group_runs(runs)
+def _page_of(runs: Sequence[Run], groups: Sequence[Group], baseline: str | None) -> str:
     tasks = tasks_of(runs)
     methods, learned = method_looks(group.name for group in groups), task_looks(tasks)
     histories = {group.name: [read_history(run) for run in group.runs] for group in groups}
@@ -66,9 +103,9 @@ def _page_of(runs: Sequence[Run]) -> str:
     open_runs = [name for run, name in zip(runs, run_names(runs), strict=True) if not run.finished]
     body = [
         what_ran(groups),
-        what_it_shows(groups),
+        what_it_shows(groups, baseline),
         unfinished(open_runs),
-        section("Scores", score_table(groups, methods)),
+        section("Scores", score_table(groups, methods, baseline)),
         section(
             "Curves",
             CURVES,

@@ -1,7 +1,7 @@
 """What happened in a run: write it, read it, count what it cost."""
 
 from rota.runlog._ledger import Ledger
-from rota.runlog._reader import Run, best_trial, find_runs, read_lines, started_plan
+from rota.runlog._reader import Run, best_trial, find_runs, read_lines, started_plan, written_steps
 from rota.runlog._schema import INNER, LOG, PLAN, RUN, SCHEMA, SEARCH, SELECTION, STAGE_1, STAGE_2, SUMMARY
 from rota.runlog._writer import LogWriter, write_json
 
@@ -24,4 +24,5 @@ __all__ = [
     "read_lines",
     "started_plan",
     "write_json",
+    "written_steps",
 ]

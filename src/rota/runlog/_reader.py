@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -10,6 +11,8 @@ from typing import Any
 
 from rota.errors import RotaError
 from rota.runlog._schema import INNER, LOG, PLAN, RUN, SCHEMA, SEARCH, SUMMARY
+
+TAIL = 2**16  # bytes at the end of a log in which its last step is looked for
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -72,6 +75,22 @@ class Run:
         if not path.is_file():
             return []
         return [line for line in read_lines(path) if not kinds or line["kind"] in kinds]
+
+
+def written_steps(folder: Path) -> int:
+    """How many updates the log of a run that may be in the middle of it tells of."""
+    path = folder / LOG
+    if not path.is_file():
+        return 0
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL))
+        whole = file.read().split(b"\n")[:-1]
+    for raw in reversed(whole):
+        with contextlib.suppress(ValueError):
+            line = json.loads(raw)
+            if isinstance(line, dict) and line.get("kind") == "step":
+                return int(line["step"]) + 1
+    return 0
 
 
 def started_plan(folder: Path) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from rota.settings import Settings
 from rota.training._checkpoint import Checkpoints
 from rota.training._folder import DISK_FULL, disk_full
 from rota.training._judge import Judge
-from rota.training._optimizer import load_optimizer_tensors, optimizer_tensors
 from rota.training._rounds import Rounds
 from rota.training._session import Session
 from rota.training.engine import EagerEngine
@@ -72,7 +71,7 @@ class Keeper:
     def restore(self, state: dict[str, Any], tensors: dict[str, dict[str, torch.Tensor]]) -> int:
         """Everything is as it was; return the step."""
         self._engine.model.load_state_dict(tensors["model"])
-        load_optimizer_tensors(self._engine.optimizer, tensors["optimizer"])
+        self._engine.optimizer_states.load(tensors["optimizer"])
         for name, memory in self._memories.items():
             memory.load_state_dict(state[name])
         if self._rounds:
@@ -110,7 +109,7 @@ class Keeper:
             for step in sorted(self._best.keys() & kept):
                 self._checkpoints.save_best(step, self._best[step])
             self._best.clear()
-            tensors = {"model": self._engine.model.state_dict(), "optimizer": optimizer_tensors(self._engine.optimizer)}
+            tensors = {"model": self._engine.model.state_dict(), "optimizer": self._engine.optimizer_states.tensors()}
             inside = self._rounds.tensors() if self._rounds else {}
             self._checkpoints.save(done, {**tensors, **({ROUNDS: inside} if inside else {})}, state)
             self._checkpoints.prune_best(kept)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from rota.errors import RotaError
 from rota.settings import Settings
 
 
@@ -61,6 +64,53 @@ def make_state(optimizer: torch.optim.Optimizer, rate: Tensor) -> None:
                 value.zero_()
     for parameter, gradient in zip(parameters, gradients, strict=True):
         parameter.grad = gradient
+
+
+class TaskStates:
+    """What an optimizer remembers, for each task by itself.
+
+    Args:
+        optimizer: Works with one of the states at a time.
+        apart: Whether the tasks have states of their own; else there is one.
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer, apart: bool) -> None:
+        self._optimizer, self._apart = optimizer, apart
+        self._states: dict[str, Any] = {}
+
+    def take(self, tasks: Sequence[str]) -> None:
+        """The next step is one of these tasks."""
+        if not self._apart:
+            return
+        if len(tasks) > 1:
+            raise RotaError(
+                f"--optimizer-per-task expects steps of one task. Found one of {', '.join(tasks)}. Leave it out, or "
+                f"choose a method that trains one task at a time."
+            )
+        self._optimizer.state = self._states.setdefault(tasks[0], defaultdict(dict))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All of them as named tensors; those of a task have its name and a colon before theirs."""
+        if not self._apart:
+            return optimizer_tensors(self._optimizer)
+        found: dict[str, Tensor] = {}
+        for task, state in self._states.items():
+            self._optimizer.state = state
+            found |= {f"{task}:{name}": tensor for name, tensor in optimizer_tensors(self._optimizer).items()}
+        return found
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Bring them back to what `tensors` wrote."""
+        if not self._apart:
+            load_optimizer_tensors(self._optimizer, tensors)
+            return
+        by_task: dict[str, dict[str, Tensor]] = {}
+        for key, tensor in tensors.items():
+            task, _, name = key.rpartition(":")
+            by_task.setdefault(task, {})[name] = tensor
+        for task, own in by_task.items():
+            load_optimizer_tensors(self._optimizer, own)
+            self._states[task] = self._optimizer.state
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

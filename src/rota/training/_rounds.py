@@ -123,6 +123,8 @@ def make_rounds(
             f"Training in rounds expects one target, and all other tasks to be auxiliary. Found "
             f"{', '.join(task.name for task in counted)}. Choose with --target."
         )
+    if settings.optimizer_per_task:
+        raise RotaError("Training in rounds expects no --optimizer-per-task. Found it. Say --option memory=own.")
     if settings.delay:
         raise RotaError(f"Training in rounds expects --delay 0. Found {settings.delay}.")
     batches = batches_per_pass({task.name: task.size() for task in trained}, rows)

@@ -40,6 +40,7 @@ def _why_eager(settings: Settings, cuda: bool, precision: str) -> str | None:
         "gradients are accumulated": settings.accumulate > 1,
         "fp16 scales its gradients": precision == "fp16",
         "adamax cannot be captured": settings.optimizer == "adamax",
+        "each task has momenta of its own": settings.optimizer_per_task,
         "a step is skipped when its loss is not a number": settings.on_nan == "skip",
     }
     return next((reason for reason, holds in obstacles.items() if holds), None)

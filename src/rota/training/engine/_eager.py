@@ -19,7 +19,7 @@ from rota.settings import Settings
 from rota.signals import Signal, View
 from rota.streams import Part, Turn
 from rota.tasks import Batch, Facts, Ids, Rows, Task
-from rota.training._optimizer import make_optimizer
+from rota.training._optimizer import TaskStates, make_optimizer
 from rota.training._repeatable import repeatably
 from rota.training.engine._clip import ClippedSum
 from rota.training.engine._look import Measure, Passes, look
@@ -44,6 +44,7 @@ class EagerEngine:
         self.model.train()
         self._parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = self._make_optimizer()
+        self.optimizer_states = TaskStates(self.optimizer, settings.optimizer_per_task)
         # Accelerate's wrapper scales gradients for fp16; otherwise it only costs, at every step.
         self._scales = settings.precision == "fp16"
         self._stepper = accelerator.prepare_optimizer(self.optimizer) if self._scales else self.optimizer
@@ -63,6 +64,7 @@ class EagerEngine:
             restore(buffers)
             return Outcome(Late(losses), skipped=True)
         self._set_rate(self._rate_at(turn.clock))
+        self.optimizer_states.take([part.task for part in turn.parts])
         self._stepper.step()
         self._count(turn)
         if signal is None:

@@ -1,0 +1,61 @@
+"""`rota claims`: what papers claim, and whether a comparison bears it out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rota.cli._fields import read_fields
+from rota.errors import RotaError
+from rota.methods import COMPARISON
+
+
+def claims(
+    results: Annotated[list[Path], typer.Argument(help="folders that `rota compare` has filled")],
+    file: Annotated[
+        Path | None, typer.Option(help="take the claims of this experiment file instead of those it was run with")
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="print a Markdown table")] = False,
+) -> None:
+    """Print what is claimed about a comparison: the paper's figure, ours, and whether it holds.
+
+    rota claims runs/002-table-1
+
+    A claim holds, or does not, where the 95 % interval of the paired difference says so; else these seeds cannot tell.
+    """
+    from rota.report import judge, read_claims  # late: they load plotly
+
+    console = Console()
+    for folder in results:
+        content = _comparison(folder)
+        said = read_fields(file, "claims:").get("claims", []) if file else content["claims"]
+        verdicts = judge(read_claims(said, str(file or folder)), folder, content["variants"])
+        if not verdicts:
+            raise RotaError(f"Expected claims about {folder}. Found none in its experiment file.")
+        rows = [(v.claim.says, v.claim.paper or "–", v.ours, v.told) for v in verdicts]
+        if markdown:
+            console.print(_markdown(rows), highlight=False, markup=False, soft_wrap=True)
+            continue
+        table = Table("claim", "paper", "ours", "verdict", title=escape(content["about"]), title_justify="left")
+        for row in rows:
+            table.add_row(*map(escape, row))
+        console.print(table)
+
+
+def _comparison(folder: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads((folder / COMPARISON).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RotaError(f"Expected the folder of a comparison (with {COMPARISON}) at {folder}. Found none.") from error
+    return content
+
+
+def _markdown(rows: list[tuple[str, str, str, str]]) -> str:
+    lines = ["| claim | paper | ours | verdict |", "|---|---|---|---|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])

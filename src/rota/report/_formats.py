@@ -1,0 +1,149 @@
+"""The report as text for other programs: Markdown, CSV, JSON. The numbers are those of the page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from rota.report._command import command
+from rota.report._groups import Group, method_of, run_names
+from rota.report._numbers import Spread
+from rota.report._palette import method_looks
+from rota.report._results import Cost, Score, all_costs, all_scores
+from rota.report._tables import Cells, cost_cells, score_cells
+from rota.report._words import what_it_shows, what_ran
+from rota.runlog import Run
+
+HEADER = ("method", "seed", "split", "task", "metric", "value")
+AVERAGE = "average"  # stands where the name of a task stands
+SPLITS = ("dev", "test")
+MARKS = {"strong": "**", "em": "*", "code": "`"}
+
+
+def as_markdown(groups: Sequence[Group], title: str, baseline: str | None = None) -> str:
+    """What ran, what it shows, and the tables of scores, costs and commands."""
+    looks = method_looks(group.name for group in groups)
+    told = [f"# {title}", _marked(what_ran(groups)), _marked(what_it_shows(groups, baseline))]
+    told += ["## Scores", *_table(score_cells(all_scores(groups, baseline), looks))]
+    told += ["## Cost", *_table(cost_cells(groups, looks))]
+    commands = [found for group in groups if (found := command(group.runs[0].plan)) is not None]
+    told += ["## Commands", "\n".join(["```sh", *commands, "```"])] if commands else []
+    return "\n\n".join(told) + "\n"
+
+
+def as_csv(groups: Sequence[Group]) -> str:
+    """A row for each number of the best checkpoint of each finished run."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(HEADER)
+    for group in groups:
+        for run in group.finished:
+            writer.writerows((group.name, run.plan.get("seed"), *row) for row in _numbers(run))
+    return text.getvalue()
+
+
+def as_json(groups: Sequence[Group], baseline: str | None = None) -> str:
+    """Groups with their scores, differences and costs, and the runs that they are made of."""
+    found, costs = all_scores(groups, baseline), {cost.group.name: cost for cost in all_costs(groups)}
+    runs = [(group, run) for group in groups for run in group.runs]
+    against = found.ranking.baseline
+    content = {
+        "split": found.ranking.split,
+        "best": found.ranking.best.name if found.ranking.best else None,
+        "baseline": against.name if against else None,
+        "tasks": {
+            task: {"auxiliary": auxiliary, "split": found.splits[task]} for task, auxiliary in found.tasks.items()
+        },
+        "groups": [_group(row, costs.get(row.group.name)) for row in found.rows],
+        "runs": [_run(*own, name) for own, name in zip(runs, run_names([run for _, run in runs]), strict=True)],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _table(cells: Cells) -> list[str]:
+    """A table, and what its columns are."""
+    if not cells.rows:
+        return [_marked(cells.note)]
+    lines = [cells.header, ["---", *["---:"] * (len(cells.header) - 1)], *cells.rows]
+    rows = ("| " + " | ".join(_marked(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return ["\n".join(rows), _marked(cells.note)]
+
+
+def _marked(html: str) -> str:
+    """Markdown of a piece of the page. What is escaped stays so: Markdown reads entities as well.
+
+    >>> _marked("<p><strong>a &lt; b</strong>: 1.0<small>± 0.1</small></p>")
+    '**a &lt; b**: 1.0 ± 0.1'
+    """
+    for tag, mark in MARKS.items():
+        html = re.sub(f"</?{tag}>", mark, html)
+    return " ".join(re.sub(r"<[^>]+>", "", html.replace("<small>", " ")).split())
+
+
+def _numbers(run: Run) -> Iterator[tuple[str, str, str, float]]:
+    """Split, task, metric and value; numbers that are none are left out."""
+    for split in SPLITS:
+        result: dict[str, Any] = run.summary["best"].get(split) or {"average": None, "tasks": {}}
+        for task, own in result["tasks"].items():
+            for metric, value in {"score": own.get("score"), **own.get("metrics", {})}.items():
+                if value is not None:
+                    yield split, task, metric, value
+        if result["average"] is not None:
+            yield split, AVERAGE, "score", result["average"]
+
+
+def _group(row: Score, cost: Cost | None) -> dict[str, Any]:
+    group, difference = row.group, row.difference
+    return {
+        "name": group.name,
+        "method": method_of(group.runs[0]),
+        "best": row.best,
+        "runs": len(group.runs),
+        "finished": len(group.finished),
+        "average": _spread(row.average),
+        "dev": _spread(row.dev),
+        "difference": None
+        if difference is None
+        else {
+            "mean": _finite(difference.mean),
+            "interval": [_finite(difference.low), _finite(difference.high)],
+            "seeds": difference.n,
+            "tells": difference.tells,
+            "seeds_needed": row.seeds_needed,
+        },
+        "tasks": {task: _spread(over) for task, over in row.tasks.items()},
+        "task_sigma": _finite(row.sigma.mean),
+        "as_good_as_alone": float(np.mean(row.reached.counts)) if row.reached else None,
+        "cost": None
+        if cost is None
+        else {
+            **cost.counts,
+            "forward_equivalents": cost.forward_equivalents,
+            "relative": _finite(cost.relative),
+            "seconds": cost.seconds,
+        },
+        "command": command(group.runs[0].plan),
+    }
+
+
+def _run(group: Group, run: Run, name: str) -> dict[str, Any]:
+    scores: dict[str, dict[str, dict[str, float]]] = {}
+    for split, task, metric, value in _numbers(run) if run.finished else ():
+        scores.setdefault(split, {}).setdefault(task, {})[metric] = value
+    ended = {"cost": run.summary["cost"], "seconds": run.summary["seconds"]} if run.finished else {}
+    about = {"name": name, "group": group.name, "seed": run.plan.get("seed"), "finished": run.finished}
+    return {**about, "scores": scores, **ended}
+
+
+def _spread(over: Spread) -> dict[str, Any]:
+    return {"mean": _finite(over.mean), "std": _finite(over.std), "n": over.n}
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

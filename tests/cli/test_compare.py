@@ -1,0 +1,144 @@
+"""`rota compare` and `rota claims`."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import yaml
+
+from rota.methods import METHODS
+
+TINY = ("--tasks", "digits", "--steps", 6, "--eval-every", 3, "--eval-rows", 20)
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory, request):
+    """A comparison of two methods with three seeds, with claims."""
+    folder = tmp_path_factory.mktemp("compare")
+    claims = [
+        {"says": "Exp3.S is higher", "paper": "+9.9", "of": "exp3s", "than": "uniform", "split": "test"},
+        {
+            "says": "Both get the same share",
+            "measure": "share:left",
+            "of": "exp3s",
+            "than": 20,
+            "is": "alike",
+            "within": 99,
+        },
+        {"says": "It is above nothing", "of": "exp3s", "than": 0},
+        {"says": "It is below nothing", "of": "exp3s", "than": 0, "is": "lower"},
+        {"says": "Its updates are late", "measure": "minimum:left", "of": "exp3s", "than": 99, "is": "higher"},
+    ]
+    content = {
+        "about": "two methods",
+        "common": {"tasks": ["digits"], "steps": 6, "eval_every": 3, "eval_rows": 20},
+        "methods": ["exp3s"],
+        "without": ["proportional", "union", "temperature"],
+        "claims": claims,
+    }
+    (folder / "two.yaml").write_text(yaml.safe_dump(content))
+    return folder
+
+
+def test_a_file_is_compared_and_its_claims_are_judged(rota_main, compared):
+    code, out, err = rota_main("compare", compared / "two.yaml", "--out", compared / "runs")
+    assert code == 0, err
+    assert "two methods (test, percent)" in out
+    assert re.search(r"exp3s +\d+\.\d ± \d+\.\d +[+−]\d+\.\d \[[−\d.]+, [−\d.]+\]", out)
+    assert f"rota claims {compared / 'runs'}" in out
+    page = (compared / "runs" / "report.html").read_text()
+    assert "exp3s" in page
+    assert json.loads((compared / "runs" / "comparison.json").read_text())["baseline"] == "uniform"
+    code, out, err = rota_main("claims", compared / "runs", "--markdown")
+    assert code == 0, err
+    rows = [line.split(" | ") for line in out.splitlines() if line.startswith("| ") and "(n = 3)" in line]
+    verdicts = {row[0].removeprefix("| "): row[3].removesuffix(" |") for row in rows}
+    assert verdicts["Both get the same share"] == "holds"
+    assert verdicts["It is above nothing"] == "holds"
+    assert verdicts["It is below nothing"] == "does not hold"
+    assert verdicts["Its updates are late"] == "does not hold"
+    assert "| Exp3.S is higher | +9.9 |" in out
+    code, out, _ = rota_main("claims", compared / "runs")
+    assert (code, "verdict" in out) == (0, True)
+
+
+def test_a_comparison_from_flags_goes_on_where_it_stopped(rota_main, tmp_path):
+    flags = ("--methods", "exp3s", "--without", "union,temperature", "--seeds", "0,1", "--singles", "left")
+    code, out, err = rota_main("compare", *flags, *TINY, "--out", tmp_path / "runs", "--jobs", 2)
+    assert code == 0, err
+    assert "tasks ≥" in out
+    assert "single-left" in out
+    code, out, err = rota_main("compare", *flags, *TINY, "--out", tmp_path / "runs")
+    assert (code, out.count("kept")) == (0, 8)
+
+
+def test_all_methods_are_those_that_need_nothing_else(rota_main, tmp_path):
+    flags = ("--methods", "all", "--seeds", "0", *TINY, "--out", tmp_path, "--baseline", "nobody")
+    code, _, err = rota_main("compare", *flags)
+    assert code == 2
+    for name in ("exp3s", "joint", "mt-uncertainty"):
+        assert name in err
+    assert "autosem" not in err
+    _, _, err = rota_main("compare", *flags, "--target", "left")
+    assert "autosem" in err
+    assert METHODS["autosem"].for_target
+
+
+def test_equal_cost_is_measured_before(rota_main, tmp_path):
+    flags = (
+        "--methods",
+        "exp3s",
+        "--without",
+        "proportional,union,temperature",
+        "--seeds",
+        "0",
+        "--budget",
+        "forwards",
+    )
+    code, out, err = rota_main("compare", *flags, *TINY, "--steps", 40, "--out", tmp_path / "runs")
+    assert code == 0, err
+    assert "Updates at equal cost: uniform 40, exp3s 30" in out
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ((), "expected methods or variants to compare"),
+        (("--methods", "exp3s", "--method", "union"), "expects --methods"),
+        (("--methods", "exp3s", "--seed", 1), "expects --seeds"),
+        (("--methods", "exp3s", "--without", "exp3s"), "Unknown plain baseline to do without 'exp3s'"),
+        (("--methods", "exp3s", "--full"), "expected a section `full`"),
+    ],
+)
+def test_wrong_flags_are_refused_with_a_sentence(rota_main, tmp_path, flags, sentence):
+    flags = flags or ("--without", "uniform,proportional,union,temperature")
+    code, _, err = rota_main("compare", *flags, "--out", tmp_path)
+    assert code == 2
+    assert sentence in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        ({"of": "exp3s", "than": "uniform"}, "says"),
+        ({"says": "x", "of": "nobody", "than": "uniform"}, "Unknown variant of a claim 'nobody'"),
+        ({"says": "x", "of": "exp3s", "than": "uniform", "measure": "luck"}, "Unknown measure 'luck'"),
+        ({"says": "x", "of": "exp3s", "than": "uniform", "measure": "score"}, "expects the form score:NAME"),
+        ({"says": "x", "of": "exp3s", "than": "uniform", "is": "alike"}, "`within` goes with `is: alike`"),
+    ],
+)
+def test_wrong_claims_are_refused_with_a_sentence(rota_main, tmp_path, claim, sentence):
+    (tmp_path / "comparison.json").write_text(
+        json.dumps({"about": "", "claims": [claim], "variants": {"exp3s": [], "uniform": []}})
+    )
+    code, _, err = rota_main("claims", tmp_path)
+    assert code == 2
+    assert sentence in " ".join(err.split())
+
+
+def test_claims_need_a_comparison(rota_main, tmp_path):
+    code, _, err = rota_main("claims", tmp_path)
+    assert code == 2
+    assert "Expected the folder of a comparison" in " ".join(err.split())
