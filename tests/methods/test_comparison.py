@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -178,3 +181,39 @@ def test_what_is_compared_can_be_read_from_its_folder():
     )
     assert told["baseline"] == "uniform"
     assert told["variants"] == {"uniform": ["uniform-3"], "proportional": ["proportional-3"], "exp3s": ["exp3s-3"]}
+
+
+def test_processes_do_not_outlive_a_parent_that_was_killed(tmp_path):
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from rota.methods._workers import work_through\n"
+        "from sleeping import say_and_sleep\n"
+        "if __name__ == '__main__':\n"
+        "    list(work_through([sys.argv[1]], say_and_sleep, 1))\n"
+    )
+    (tmp_path / "sleeping.py").write_text(
+        "import os, pathlib, time\n"
+        "def say_and_sleep(folder):\n"
+        "    pathlib.Path(folder, 'pid.tmp').write_text(str(os.getpid()))\n"
+        "    os.replace(pathlib.Path(folder, 'pid.tmp'), pathlib.Path(folder, 'pid'))\n"
+        "    time.sleep(600)\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    parent = subprocess.Popen([sys.executable, tmp_path / "program.py", tmp_path])
+    while not (tmp_path / "pid").is_file():
+        assert parent.poll() is None
+        time.sleep(0.02)
+    child = int((tmp_path / "pid").read_text())
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 60
+    while _lives(child) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _lives(child)
+
+
+def _lives(pid):
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False

@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from rota.cli._fields import chosen_methods
-from rota.cli._tables import number
-from rota.methods import make_plan
+from rota.cli._grid import GridProgress
+from rota.cli._tables import mean_and_spread
+from rota.errors import RotaError
+from rota.methods import BASELINES, make_comparison, run_comparison
 from rota.runlog import Run
 
 
@@ -29,17 +31,19 @@ def demo(
     Runs that are finished are kept; run it again to go on where it stopped.
     """
     names = chosen_methods(methods)
-    from rota.methods import run_plan  # late: they load torch and plotly
-    from rota.report import write_report
+    common = {"tasks": ["digits"], "steps": steps}
+    content = {"common": common, "methods": names, "without": list(BASELINES), "seeds": list(range(seeds))}
+    comparison = make_comparison(content, {})
+    from rota.report import write_report  # late: it loads plotly
 
     console = Console()
-    grid = [(name, seed) for name in names for seed in range(seeds)]
     runs = []
-    for done, (name, seed) in enumerate(grid, start=1):
-        folder = out / f"{name}-{seed}"
-        console.print(f"[dim]{done}/{len(grid)}[/dim]  {name}, seed {seed}", highlight=False)
-        plan = make_plan({"tasks": ["digits"], "method": name, "seed": seed, "steps": steps})
-        runs.append(run_plan(plan, folder, resume=(folder / "run.json").is_file(), progress=console.is_terminal))
+    with GridProgress(comparison, out, console, jobs=1) as progress:
+        for event in run_comparison(comparison, out, progress=console.is_terminal):
+            progress.hear(event)
+            if event.kind == "failed":
+                raise RotaError(event.said)
+            runs += [event.run] if event.run else []
     console.print(_table(runs, names))
     page = out / "report.html"
     write_report(runs, page)
@@ -57,10 +61,5 @@ def _table(runs: list[Run], names: list[str]) -> Table:
         tests = [summary["best"]["test"] for summary in own]
         columns = [[t["average"] for t in tests], *([t["tasks"][task]["score"] for t in tests] for task in counted)]
         seconds = np.mean([summary["seconds"] for summary in own])
-        table.add_row(name, *map(_spread, columns), f"{seconds:.1f}")
+        table.add_row(name, *map(mean_and_spread, columns), f"{seconds:.1f}")
     return table
-
-
-def _spread(values: list[float]) -> str:
-    deviation = f" ± {100 * np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
-    return number(float(np.mean(values))) + deviation

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 TICK = 1.0  # seconds after which a waiting caller hears that nothing has happened
+ORPHANED = 0.2  # seconds after which a process notices that its parent is gone
 Work = Callable[[Any], str | None]
 
 
@@ -80,9 +84,17 @@ def work_through(items: Sequence[Any], work: Work, processes: int) -> Iterator[t
 def _serve(pipe: Connection, work: Work) -> None:
     """What a process does: everything that comes through the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends us
+    threading.Thread(target=_die_with, args=(os.getppid(),), daemon=True).start()
     while True:
         try:
             item = pipe.recv()
         except EOFError:
             return
         pipe.send(work(item))
+
+
+def _die_with(parent: int) -> None:
+    """A parent that was killed cannot end us. Whoever starts it again would find us writing into the same folder."""
+    while os.getppid() == parent:
+        time.sleep(ORPHANED)
+    os._exit(1)

@@ -13,6 +13,7 @@ from rota.report._results import all_costs
 from rota.report._scores import Ranking, rank, scores
 
 FEW = 10  # seeds below which an interval without zero is weak evidence
+MANY = 4  # methods from which on the best one is likely to be a lucky one, too
 LISTED = 12  # names in a sentence
 UNEQUAL = 1.1  # how much dearer a method must be for the costs to be called unequal
 
@@ -48,7 +49,7 @@ def what_it_shows(groups: Sequence[Group], baseline: str | None = None) -> str:
     )
     told += percent(top.mean)
     told += f" ± {percent(top.std)} (mean ± standard deviation over {top.n} runs). " if top.n > 1 else " (one run). "
-    return f"<p>{told}{_noise(ranking)}{_compared(ranking)}{_costs(groups)}</p>"
+    return f"<p>{told}{_noise(ranking)}{_compared(ranking)}{_picked(ranking)}{_costs(groups)}</p>"
 
 
 def unfinished(names_of_runs: Sequence[str]) -> str:
@@ -91,6 +92,13 @@ def _compared(ranking: Ranking) -> str:
         return told + "more than nothing, but less than the spread between seeds: a hint, not a result. "
     caution = f", though {difference.n} seeds are weak evidence" if difference.n < FEW else ""
     return told + f"more than chance alone would usually give{caution}. "
+
+
+def _picked(ranking: Ranking) -> str:
+    """A reminder that a highest of many is partly lucky."""
+    if ranking.other is None or len(ranking.ranked) < MANY:
+        return ""
+    return f"It was picked as the highest of {len(ranking.ranked)}, which flatters it. "
 
 
 def _costs(groups: Sequence[Group]) -> str:
