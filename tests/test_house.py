@@ -20,7 +20,7 @@ SOURCE = Path(rota.__file__).parent
 # Each room may import the rooms before it.
 ROOMS = [
     *("errors", "feedback", "seeds", "schedules", "settings", "pretrained"),
-    *("policies", "runlog", "curves", "offpolicy", "search", "simulation"),
+    *("curves", "policies", "runlog", "offpolicy", "search", "simulation"),
     *("tasks", "data", "models", "signals"),
     *("streams", "trials", "training", "methods"),
     *("integrations", "report", "testing", "cli"),

@@ -100,6 +100,9 @@ def test_equal_cost_is_measured_before(rota_main, tmp_path):
     code, out, err = rota_main("compare", *flags, *TINY, "--steps", 40, "--out", tmp_path / "runs")
     assert code == 0, err
     assert "Updates at equal cost: uniform 40, exp3s 30" in out
+    code, out, err = rota_main("report", tmp_path / "runs", "--format", "csv", "-o", "-")
+    assert code == 0, err
+    assert {line.split(",")[0] for line in out.splitlines()[1:]} == {"uniform", "exp3s"}  # without the pilots
 
 
 @pytest.mark.parametrize(
@@ -108,6 +111,7 @@ def test_equal_cost_is_measured_before(rota_main, tmp_path):
         ((), "expected methods or variants to compare"),
         (("--methods", "exp3s", "--method", "union"), "expects --methods"),
         (("--methods", "exp3s", "--seed", 1), "expects --seeds"),
+        (("--methods", "exp4"), "Unknown method 'exp4'"),
         (("--methods", "exp3s", "--without", "exp3s"), "Unknown plain baseline to do without 'exp3s'"),
         (("--methods", "exp3s", "--full"), "expected a section `full`"),
     ],

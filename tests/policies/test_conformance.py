@@ -10,6 +10,7 @@ import pytest
 import rota.policies
 from rota.feedback import Choice
 from rota.policies import (
+    Auto,
     Cycle,
     Exp3S,
     Fixed,
@@ -34,6 +35,7 @@ def by_name(tasks):
 
 
 POLICIES = {
+    "Auto": lambda tasks: Auto(tasks, horizon=200, every=5),
     "Fixed": lambda tasks: Fixed(by_name(tasks)),
     "uniform": uniform,
     "proportional": lambda tasks: proportional(by_name(tasks)),
@@ -48,6 +50,9 @@ POLICIES = {
     "WithFloor": lambda tasks: WithFloor(Exp3S(tasks, eta=0.01), epsilon=0.2),
 }
 VARIANTS = {
+    "Auto with sizes": lambda tasks: Auto(tasks, horizon=200, sizes=by_name(tasks), batch_size=1, every=5),
+    "Auto without a horizon, nobody worse": lambda tasks: Auto(tasks, objective="nobody-worse", every=7),
+    "Auto by likelihood": lambda tasks: Auto(tasks, horizon=300, score="likelihood", every=3, floor=0.1, past=0),
     "Fixed with a zero": lambda tasks: Fixed({task: 0 if task == min(tasks) else 1 for task in tasks}),
     "Tempered, annealed": lambda tasks: Tempered(by_name(tasks), annealed_power(epochs=4, steps_per_epoch=10)),
     "Tempered, cosine": lambda tasks: Tempered(by_name(tasks), cosine(1.0, 0.0, steps=50)),

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rota.cli._comparisons import read_comparison
 from rota.cli._fields import read_fields
 from rota.errors import RotaError
-from rota.methods import COMPARISON
 
 
 def claims(
@@ -33,7 +32,7 @@ def claims(
 
     console = Console()
     for folder in results:
-        content = _comparison(folder)
+        content = read_comparison(folder)
         said = read_fields(file, "claims:").get("claims", []) if file else content["claims"]
         verdicts = judge(read_claims(said, str(file or folder)), folder, content["variants"])
         if not verdicts:
@@ -46,14 +45,6 @@ def claims(
         for row in rows:
             table.add_row(*map(escape, row))
         console.print(table)
-
-
-def _comparison(folder: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = json.loads((folder / COMPARISON).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RotaError(f"Expected the folder of a comparison (with {COMPARISON}) at {folder}. Found none.") from error
-    return content
 
 
 def _markdown(rows: list[tuple[str, str, str, str]]) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
+from rota.cli._comparisons import compared_runs, is_comparison, read_comparison
 from rota.errors import RotaError
 
 STDOUT = Path("-")
@@ -34,16 +35,22 @@ def report(
 
     rota report runs
     rota report runs --format md -o -
+
+    In the folder of a comparison its variants have the names that they were given there.
     """
     from rota.report import report_text, write_report  # late: it loads plotly
-    from rota.runlog import find_runs
+    from rota.runlog import Run, find_runs
 
     if out == STDOUT and form == "html":
         raise RotaError("-o - expects --format md, csv or json beside it. Found html.")
-    runs = find_runs(places)
+    names: dict[Path, str] | None = None
+    if len(places) == 1 and is_comparison(places[0]):
+        names = compared_runs(places[0])
+        baseline = baseline or read_comparison(places[0])["baseline"]
+    runs = find_runs(places) if names is None else [Run(folder) for folder in names]
     if out == STDOUT:
-        typer.echo(report_text(runs, form, baseline=baseline), nl=False)
+        typer.echo(report_text(runs, form, baseline=baseline, names=names), nl=False)
         return
     page = out or places[0] / f"report.{form}"
-    write_report(runs, page, baseline=baseline, form=form)
+    write_report(runs, page, baseline=baseline, names=names, form=form)
     Console().print(f"{len(runs)} run(s) in {page}", highlight=False, markup=False, soft_wrap=True)

@@ -1,6 +1,8 @@
 """What would a task gain from more updates?"""
 
+from rota.curves._bank import Bank, fit_bank
 from rota.curves._curve import Curve, fit_curve
-from rota.curves._fill import allotted, expected_scores, filled
+from rota.curves._fill import allotted, expected_scores, filled, shared_out
+from rota.curves._history import History
 
-__all__ = ["Curve", "allotted", "expected_scores", "filled", "fit_curve"]
+__all__ = ["Bank", "Curve", "History", "allotted", "expected_scores", "filled", "fit_bank", "fit_curve", "shared_out"]

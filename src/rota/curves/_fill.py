@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rota.curves._curve import Curve, Floats
+from rota.curves._bank import Floats
+from rota.curves._curve import Curve
 
 GRID = 300
 """Parts into which the budget is cut."""
@@ -45,12 +46,24 @@ def allotted(scores: Floats) -> Floats:
     >>> allotted(np.array([[0.0, 0.5, 0.6, 0.6], [0.0, 0.2, 0.4, 0.5]])).round(2)
     array([0.33, 0.67])
     """
-    count, parts = len(scores), scores.shape[1] - 1
-    gains = np.stack([_falling(np.diff(own)) for own in scores])
-    order = np.argsort(-gains, axis=None, kind="stable")[:parts]
-    useful = order[gains.ravel()[order] > 1e-12]
-    won = np.bincount(useful // parts, minlength=count) + (parts - len(useful)) / count
-    return np.asarray(won / parts)
+    return shared_out(np.diff(scores, axis=1))
+
+
+def shared_out(gains: Floats, lean: Floats | None = None) -> Floats:
+    """The same from what each further part brings. Parts that bring equally much are shared equally, so that the order
+    of the tasks does not matter.
+
+    Args:
+        gains: Of each task (row) by its first, second, … part.
+        lean: Added to all gains of a task, so that equals are told apart.
+    """
+    count, parts = gains.shape
+    gains = np.stack([_falling(own) for own in gains]) + (0.0 if lean is None else lean[:, None])
+    last = np.partition(gains, -parts, axis=None)[-parts]  # what the last part brings
+    least = max(float(last), 0.0) + 1e-12
+    won = (gains > least).sum(axis=1).astype(np.float64)
+    tied = (np.abs(gains - last) <= 1e-12).sum(axis=1) if last > 1e-12 else np.ones(count)
+    return np.asarray((won + (parts - won.sum()) * tied / tied.sum()) / parts)
 
 
 def _falling(gains: Floats) -> Floats:

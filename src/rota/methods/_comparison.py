@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rota.errors import RotaError, describe_mistakes, unknown_name
 from rota.methods._plan import MERGED, Plan, make_plan, merge_fields
+from rota.methods._table import METHODS
 
 BASELINES = ("uniform", "proportional", "union", "temperature")
 """Part of every comparison, unless switched off by name: many a clever mixer does not beat them."""
@@ -141,7 +142,10 @@ def make_comparison(
         for name, own in variants.items():
             layers = (fields, own) if name.startswith(SINGLE) else (own, fields)
             merged = merge_fields(file.common, *layers, {"seed": seed})
-            cells.append(Cell(name, seed, make_plan(merged, source=f"{source}, variant '{name}'")))
+            plan = make_plan(merged, source=f"{source}, variant '{name}'")
+            if plan.method not in METHODS:
+                raise unknown_name("method", plan.method, METHODS)
+            cells.append(Cell(name, seed, plan))
     return Comparison(file.about, tuple(cells), baseline, file.budget, tuple(file.claims))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rota.methods._active import ACTIVE
+from rota.methods._auto import AUTO
 from rota.methods._autosem import AUTOSEM, RANDOM_RATIO
 from rota.methods._counterfactual import COUNTERFACTUAL
 from rota.methods._exp3s import EXP3S, EXP3S_VISITS
@@ -16,6 +17,7 @@ METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         *MIXTURES,
+        AUTO,
         EXP3S,
         EXP3S_VISITS,
         COUNTERFACTUAL,

@@ -1,5 +1,6 @@
 """Which task next? Every policy is a distribution over tasks that changes with feedback."""
 
+from rota.policies._auto import Auto
 from rota.policies._base import Policy, Stateful
 from rota.policies._cycle import Cycle
 from rota.policies._ends import WithEnds
@@ -12,6 +13,7 @@ from rota.policies._union import Union
 from rota.policies._wrappers import Hold, WithFloor
 
 __all__ = [
+    "Auto",
     "Cycle",
     "Exp3S",
     "Fixed",

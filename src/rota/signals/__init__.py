@@ -3,7 +3,7 @@
 from rota.signals._batchbald import BatchBALD, batchbald, joint_mutual_information, released_batchbald
 from rota.signals._covariance import covariance_similarity, mean_similarity
 from rota.signals._dropout import Scope, ensemble_outputs, layers_of, mc_dropout, refuse_without_dropout
-from rota.signals._gains import Signal, View, improving_loss, prediction_gain, visit_gain
+from rota.signals._gains import Signal, View, improving_loss, prediction_gain, training_loss, visit_gain
 from rota.signals._scores import SCORES, Score
 from rota.signals._uncertainty import bald, entropy, expected_entropy
 
@@ -28,5 +28,6 @@ __all__ = [
     "prediction_gain",
     "refuse_without_dropout",
     "released_batchbald",
+    "training_loss",
     "visit_gain",
 ]

@@ -34,6 +34,11 @@ class View:
 Signal = Callable[[View], Tensor]
 
 
+def training_loss(view: View) -> Tensor:
+    """The loss of the batch before the update: what everybody has anyway."""
+    return view.loss
+
+
 def prediction_gain(view: View) -> Tensor:
     """How much the update lowered the loss of its own batch: L(x, θ) - L(x, θ').
 

@@ -1,6 +1,7 @@
 """The MTL bandit: try a policy in a second, without a network."""
 
 from rota.simulation._bandit import MTLBandit, Pull
+from rota.simulation._games import KINDS, Game
 from rota.simulation._logged import WORTHS, logged
 from rota.simulation._play import Play, log_gain, play, score_gain
 from rota.simulation._rounds import ENTROPIES, RULES, Rule, improve_by_rounds
@@ -11,8 +12,10 @@ from rota.simulation._together import play_together
 __all__ = [
     "COUNTERFACTUAL",
     "ENTROPIES",
+    "KINDS",
     "RULES",
     "WORTHS",
+    "Game",
     "MTLBandit",
     "Play",
     "Pull",

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rota.errors import RotaError, unknown_name
-from rota.tasks._kind import Decisions, Facts, Kind
+from rota.tasks._kind import Decisions, Facts, Kind, entropy_of
 from rota.tasks._metrics import METRICS
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ class OneOfSeveral(Kind):
 
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         return F.cross_entropy(outputs, labels, reduction="none")
+
+    def trivial_loss(self, labels: Tensor) -> float:
+        return entropy_of(labels)
 
     def decisions(self, outputs_KN: Tensor, labels: Tensor) -> Decisions:
         """One for each row."""

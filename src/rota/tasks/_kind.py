@@ -20,6 +20,16 @@ IGNORED = -100
 """The label of a position that has none."""
 
 
+def entropy_of(labels: Tensor) -> float:
+    """The entropy of how often each label occurs, in nats.
+
+    >>> round(entropy_of(torch.tensor([0, 1, 1, 0])), 4)
+    0.6931
+    """
+    p = torch.unique(labels, return_counts=True)[1].double() / max(1, labels.numel())
+    return float(-(p * p.log()).sum())
+
+
 class Decisions(NamedTuple):
     """What K passes say about the decisions of N rows.
 
@@ -68,6 +78,11 @@ class Kind(ABC):
     def unit(self) -> float:
         """What turns a loss into -log p, per decision and up to a constant; 1 unless the kind says otherwise."""
         return 1.0
+
+    def trivial_loss(self, labels: Tensor) -> float | None:
+        """The mean loss of somebody who knows how often each answer is right, and nothing of the row; None where nobody
+        says."""
+        return None
 
     def nll(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """-log p(label) of each row, per decision, up to a constant."""

@@ -38,6 +38,9 @@ class Regression(Kind):
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         return (outputs.squeeze(-1) - labels) ** 2
 
+    def trivial_loss(self, labels: Tensor) -> float:
+        return float(labels.double().var(correction=0))
+
     @property
     def unit(self) -> float:
         """Half the squared error counts, in units of `scale`: a Gaussian of that width, its constant left out."""

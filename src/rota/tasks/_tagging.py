@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rota.errors import RotaError
 from rota.tasks._classification import refuse_outside
-from rota.tasks._kind import IGNORED, Decisions, Facts, Kind
+from rota.tasks._kind import IGNORED, Decisions, Facts, Kind, entropy_of
 from rota.tasks._metrics import entities, f1_of
 
 if TYPE_CHECKING:
@@ -54,6 +54,9 @@ class Tagging(Kind):
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         each = F.cross_entropy(outputs.transpose(1, 2), labels, ignore_index=IGNORED, reduction="none")
         return each.sum(1) / (labels != IGNORED).sum(1).clamp(min=1)
+
+    def trivial_loss(self, labels: Tensor) -> float:
+        return entropy_of(labels[labels != IGNORED])
 
     def decisions(self, outputs_KN: Tensor, labels: Tensor) -> Decisions:
         """One for each word."""

@@ -1,0 +1,134 @@
+"""`Auto` against other policies in simulated trainings of several kinds: gains over uniform in the final mean score.
+
+    python benchmarks/auto.py [--environments 20] [--first 5000] [--cost]
+
+Every cell: mean gain over uniform sampling, and in how many environments it is above. `static` is the best of 48
+mixtures in another run of the same environment; `size^0.5` where there are sizes; Exp3.S hears the true gain of its
+step, without noise. The worst environment of `Auto` is in the last column."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+
+from rota.policies import Auto, Exp3S, Policy, Tempered, uniform
+from rota.seeds import generator
+from rota.simulation import KINDS, Game
+
+SETTINGS = [(6, 3000, 0.3), (16, 6000, 0.15), (3, 2000, 0.1), (8, 3000, 0.15)]
+STATIC = 48
+REPEATS = 2  # runs of everybody in an environment: draws vary
+
+
+def final(game: Game, policy: Policy, seed: int, gain: bool = False) -> float:
+    """The mean score at the end; `gain`: the policy hears how far the true log-loss fell in its step, not the loss."""
+    game.reset(seed)
+    rng = generator(seed, "draws")
+    for step in range(game.steps):
+        choice = policy.choose(step, rng)
+        k = game.tasks.index(choice.task)
+        before = float(game.scores[0, k])
+        loss = float(game.train(np.array([k]))[0])
+        after = float(game.scores[0, k])
+        policy.observe(choice.scored(float(np.log(max(after, 1e-3) / max(before, 1e-3))) if gain else loss))
+    return float(game.scores.mean())
+
+
+def static(kind: str, tasks: int, steps: int, noise: float, seed: int, uniform_final: float) -> float:
+    """The best of many fixed mixtures in one run, in another."""
+    rng = generator(seed, "mixtures")
+    mixtures = rng.dirichlet(np.full(tasks, 2.0), STATIC)
+    found = [_fixed(Game(kind, tasks, steps, seed, noise, STATIC), mixtures, number) for number in (1, 2)]
+    best = int(found[0].argmax())
+    return float(found[1][best]) - uniform_final
+
+
+def _fixed(game: Game, mixtures: np.ndarray, seed: int) -> np.ndarray:
+    game.reset(seed)
+    rng = generator(seed, "draws")
+    cumulative = mixtures.cumsum(axis=1)
+    for _ in range(game.steps):
+        game.train((cumulative < rng.random((game.runs, 1)) * cumulative[:, -1:]).sum(axis=1))
+    return game.scores.mean(axis=1)
+
+
+def environment(job: tuple[str, int, int, float, int]) -> dict[str, float]:
+    kind, tasks, steps, noise, seed = job
+    game = Game(kind, tasks, steps, seed, noise)
+    makers = {
+        "uniform": lambda: (uniform(game.tasks), False),
+        "auto": lambda: (Auto(game.tasks, steps, game.batches, batch_size=1), False),
+        "unknown horizon": lambda: (Auto(game.tasks, None, game.batches, batch_size=1), False),
+        "exp3s": lambda: (Exp3S(game.tasks), True),
+    }
+    if game.batches:
+        makers["size^0.5"] = lambda: (Tempered(game.batches, 0.5), False)
+        makers["auto, uniform prior"] = lambda: (
+            Auto(game.tasks, steps, game.batches, prior="uniform", batch_size=1),
+            False,
+        )
+    finals = {
+        name: float(np.mean([final(game, *_split(make(), number)) for number in range(REPEATS)]))
+        for name, make in makers.items()
+    }
+    base = finals.pop("uniform")
+    found = {name: value - base for name, value in finals.items()}
+    return {**found, "static": static(kind, tasks, steps, noise, seed, base)}
+
+
+def _split(made: tuple[Policy, bool], number: int) -> tuple[Policy, int, bool]:
+    policy, gain = made
+    return policy, number, gain
+
+
+def cost() -> None:
+    """What a plan and a step take."""
+    for tasks in (8, 100, 1000):
+        policy = Auto([f"t{k}" for k in range(tasks)], horizon=100_000, every=10**9)
+        rng = np.random.default_rng(0)
+        for step in range(max(2000, 4 * tasks)):
+            choice = policy.choose(step, rng)
+            policy.observe(choice.scored(1.0 / (1 + step / 500)))
+        plans = []
+        for _ in range(30):
+            began = time.perf_counter()
+            policy._plan()
+            plans.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        for step in range(2000):
+            policy.observe(policy.choose(step, rng).scored(0.5))
+        each = (time.perf_counter() - began) / 2000
+        print(f"{tasks:5d} tasks: a plan {1e3 * np.median(plans):.2f} ms, choose and observe {1e6 * each:.0f} µs")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--environments", type=int, default=20)
+    parser.add_argument("--first", type=int, default=5000)
+    parser.add_argument("--cost", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.cost:
+        cost()
+        return
+    won, count = 0, 0
+    with ProcessPoolExecutor(2) as pool:
+        for tasks, steps, noise in SETTINGS:
+            print(f"{tasks} tasks, {steps} steps, noise {noise}")
+            for kind in KINDS:
+                seeds = range(arguments.first, arguments.first + arguments.environments)
+                found = list(pool.map(environment, [(kind, tasks, steps, noise, seed) for seed in seeds]))
+                cells = []
+                for name in found[0]:
+                    gains = np.array([own[name] for own in found])
+                    cells.append(f"{name} {gains.mean():+.3f} {(gains > 0).sum()}/{len(gains)}")
+                auto = np.array([own["auto"] for own in found])
+                won, count = won + int((auto > 0).sum()), count + len(auto)
+                print(f"  {kind:10s} {' | '.join(cells)} | worst {auto.min():+.3f}", flush=True)
+    print(f"Auto is above uniform in {won} of {count} environments")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""What `rota compare` has left in a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rota.errors import RotaError
+from rota.methods import COMPARISON
+
+
+def is_comparison(folder: Path) -> bool:
+    return (folder / COMPARISON).is_file()
+
+
+def read_comparison(folder: Path) -> dict[str, Any]:
+    """What was compared; one sentence where nothing was."""
+    try:
+        content: dict[str, Any] = json.loads((folder / COMPARISON).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RotaError(f"Expected the folder of a comparison (with {COMPARISON}) at {folder}. Found none.") from error
+    return content
+
+
+def compared_runs(folder: Path) -> dict[Path, str]:
+    """The variant of every run of a comparison that has begun, by its folder."""
+    variants = read_comparison(folder)["variants"]
+    named = {folder / run: variant for variant, runs in variants.items() for run in runs}
+    return {place: variant for place, variant in named.items() if (place / "run.json").is_file()}

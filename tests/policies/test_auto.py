@@ -1,0 +1,167 @@
+"""`Auto`: who learns gets more, who is done or never begins gets less, and nobody is starved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rota.curves import History, fit_curve
+from rota.errors import RotaError
+from rota.feedback import Feedback
+from rota.policies import Auto, uniform
+from rota.simulation import KINDS, Game
+
+
+def told(policy, losses, steps):
+    """Tell a policy of `steps` visits of every task in turn; losses by task, as functions of the visit."""
+    for visit in range(steps):
+        for task, loss in losses.items():
+            policy.observe(Feedback(task, float(loss(visit))))
+    return policy.shares(0)
+
+
+def falling(visit):
+    return 1 - visit / 2400  # still far from its end when the budget is spent
+
+
+def done(visit):
+    return max(0.2, 1 - visit / 20)
+
+
+def never(visit):
+    return 1 + 0.1 * np.cos(7.0 * visit**2)
+
+
+def test_a_task_that_learns_gets_more_than_one_that_is_done():
+    shares = told(Auto(["a", "b"], horizon=1200), {"a": falling, "b": done}, 300)
+    assert shares["a"] > 0.6
+    assert shares["b"] >= 0.29  # never below 60 % of its prior share
+
+
+def test_a_task_that_never_learns_is_waited_for_and_then_halved():
+    policy = Auto(["a", "b"], horizon=1600)
+    early = told(policy, {"a": falling, "b": never}, 150)
+    late = told(policy, {"a": lambda visit: falling(visit + 150), "b": never}, 400)
+    assert early["b"] > 0.45
+    assert late["b"] < 0.36
+
+
+def test_a_task_that_begins_late_is_not_given_up():
+    def late(visit):
+        return 1.0 if visit < 150 else 1 - (visit - 150) / 1000
+
+    shares = told(Auto(["a", "b"], horizon=1000), {"a": done, "b": late}, 250)
+    assert shares["b"] > 0.6
+
+
+def test_rows_that_were_seen_often_count_less():
+    losses = {"a": falling, "b": falling}
+    small = told(Auto(["a", "b"], horizon=1200, sizes={"a": 300, "b": 15}, batch_size=1, prior="uniform"), losses, 300)
+    assert small["a"] > small["b"] + 0.2
+    assert told(Auto(["a", "b"], horizon=1200), losses, 300)["a"] == pytest.approx(0.5)
+
+
+def test_importance_and_kept_shares():
+    losses = {"a": falling, "b": falling, "c": falling}
+    shares = told(Auto(list("abc"), horizon=1200, importance={"a": 1, "b": 0, "c": 0}), losses, 200)
+    assert shares["a"] > 0.55
+    shares = told(Auto(list("abc"), horizon=1200, kept=["c"]), {**losses, "b": done}, 200)
+    assert shares["c"] == pytest.approx(1 / 3)
+    assert shares["a"] > shares["b"]
+
+
+def test_nobody_is_predicted_to_end_lower_than_with_an_equal_share():
+    losses = {"a": falling, "b": lambda visit: 1 - visit / 4800}
+    best = told(Auto(["a", "b"], horizon=1200), losses, 300)
+    fair = told(Auto(["a", "b"], horizon=1200, objective="nobody-worse"), losses, 300)
+    assert best["a"] > 0.6
+    assert abs(fair["a"] - 0.5) < 0.05
+
+
+def test_units_of_losses_do_not_matter():
+    plain = told(Auto(["a", "b"], horizon=1200), {"a": falling, "b": done}, 200)
+    scaled = told(Auto(["a", "b"], horizon=1200), {"a": lambda v: 1000 * falling(v), "b": done}, 200)
+    assert scaled["a"] == pytest.approx(plain["a"], abs=1e-6)
+    given = Auto(["a"], references={"a": 2.0})
+    assert (given.references.tolist(), Auto(["a"], references={"a": None}).references.tolist()) == ([2.0], [1.0])
+
+
+def test_the_prior_is_the_root_of_the_sizes_where_there_are_any():
+    assert Auto(["a", "b"], sizes={"a": 90, "b": 10}, batch_size=1).shares(0)["a"] == pytest.approx(0.75)
+    assert Auto(["a", "b"], sizes={"a": 90, "b": 10}, batch_size=1, prior="uniform").shares(0)["a"] == 0.5
+    assert Auto(["a", "b"], prior={"a": 3, "b": 1}).shares(0)["a"] == 0.75
+
+
+def test_a_history_of_fixed_size_says_what_all_scores_say():
+    rng = np.random.default_rng(0)
+    scores = 0.8 * (1 - np.exp(-np.arange(3000) / 500)) + 0.1 * rng.normal(size=3000)
+    history = History(["a", "b"])
+    for score in scores:
+        history.add(1, float(score))
+    bank, noise = history.fitted(np.zeros(2), np.ones(2))
+    whole = fit_curve(scores)
+    assert noise[1] == pytest.approx(whole.noise)
+    asked = np.array([100.0, 1000.0, 3000.0, 9000.0])
+    np.testing.assert_allclose(bank.scores(np.stack([asked, asked]))[1], whole(asked), atol=0.02)
+    assert np.isfinite(bank.scores(np.stack([asked, asked]))).all()  # of a task that nobody has seen, too
+    again = History(["b", "a"])
+    again.load_state_dict(history.state_dict())
+    np.testing.assert_array_equal(again.visits, [3000, 0])
+
+
+def test_curves_say_how_far_they_may_be_off():
+    hits = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rate = rng.uniform(100, 800)
+        truth = rng.uniform(0.4, 0.9) * (1 - np.exp(-np.arange(801) / rate))
+        curve = fit_curve(truth[:400] + 0.1 * rng.normal(size=400))
+        hits.append(abs(curve(400) - truth[400]) <= 2 * curve.spread(400))
+        assert curve.spread(800) >= curve.spread(400) - 1e-9
+    assert np.mean(hits) >= 0.9
+
+
+def final(game, policy, seed=0):
+    game.reset(seed)
+    rng = np.random.default_rng(seed)
+    for step in range(game.steps):
+        choice = policy.choose(step, rng)
+        loss = game.train(np.array([game.tasks.index(choice.task)]))[0]
+        policy.observe(choice.scored(float(loss)))
+    return game.scores.mean()
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"interfere", "memory", "sizes"}))
+def test_it_is_above_uniform_in_simulated_trainings(kind):
+    gains = []
+    for seed in range(3):
+        game = Game(kind, tasks=6, steps=1500, seed=seed, noise=0.15)
+        gains.append(
+            final(game, Auto(game.tasks, game.steps, game.batches, batch_size=1)) - final(game, uniform(game.tasks))
+        )
+    assert np.mean(gains) > 0
+
+
+def test_a_thousand_tasks_work():
+    tasks = [f"t{k}" for k in range(1000)]
+    policy, rng = Auto(tasks, horizon=400, every=100), np.random.default_rng(0)
+    for step in range(400):
+        policy.observe(policy.choose(step, rng).scored(1.0))
+    assert policy.probabilities(0).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"floor": 2}, "floor between 0 and 1"),
+        ({"horizon": 0}, "horizon and an every of one or more"),
+        ({"prior": "cube"}, "the prior 'sqrt', 'uniform', or weights"),
+        ({"prior": {"a": 1}}, "Missing: b"),
+        ({"importance": {"a": 1, "b": 1, "c": 2}}, "Unknown task 'c'"),
+        ({"objective": "fame"}, "known objective"),
+        ({"sizes": {"a": -1, "b": 2}}, "sizes of zero or more"),
+    ],
+)
+def test_wrong_arguments_are_refused(options, sentence):
+    with pytest.raises(RotaError, match=sentence):
+        Auto(["a", "b"], **options)
