@@ -14,6 +14,7 @@ import typer
 
 import rota
 from rota.cli import app
+from rota.feedback import Feedback
 from rota.methods import METHODS
 from rota.policies import Policy
 from rota.testing import check_policy
@@ -147,12 +148,37 @@ def test_the_tasks_of_the_quickstart_are_those_of_the_example():
     assert tasks in (ROOT / "examples" / "own_data.py").read_text()
 
 
-@pytest.mark.parametrize("page", ["docs/adding-a-policy.md", "docs/plain-loop.md"])
-def test_the_program_of_a_page_runs(page, monkeypatch):
-    monkeypatch.setattr("rota.methods.METHODS", dict(METHODS))  # a page may add its own
-    generator = torch.random.get_rng_state()
-    exec(compile("\n".join(blocks(page, "python")), page, "exec"), {})
+def run_program_of(page):
+    """Run the blocks of a page as one program; what its names stand for at the end."""
+    generator, names = torch.random.get_rng_state(), {}
+    exec(compile("\n".join(blocks(page, "python")), page, "exec"), names)
     torch.random.set_rng_state(generator)
+    return names
+
+
+def test_the_policy_of_the_page_about_policies_follows_losses_and_becomes_a_method(monkeypatch):
+    monkeypatch.setattr("rota.methods.METHODS", dict(METHODS))
+    names = run_program_of("docs/adding-a-policy.md")
+    policy = names["LossChaser"](["easy", "hard"])
+    for _ in range(20):
+        policy.observe(Feedback("easy", 0.1))
+        policy.observe(Feedback("hard", 0.9))
+    assert policy.shares(step=0)["hard"] > 0.6
+    assert names["again"].state_dict() == names["policy"].state_dict()
+    assert names["METHODS"]["loss-chaser"] is names["row"]
+    assert "loss-chaser" not in METHODS
+
+
+def test_the_loop_of_the_page_about_loops_logs_resumes_and_weighs():
+    names = run_program_of("docs/plain-loop.md")
+    tasks = set(names["tasks"])
+    assert len(names["log"]) == 200
+    assert {line["task"] for line in names["log"]} == tasks
+    assert names["fresh"].state_dict() == names["policy"].state_dict()
+    assert sum(names["better"].mixture.values()) == pytest.approx(1)
+    assert 0 < names["estimate"].effective_sample_size <= 200
+    assert names["survey"].measured.tolist() == [1, 1, 1]
+    assert set(names["weights"]) == tasks
 
 
 def test_the_readme_shows_lines_of_the_example():

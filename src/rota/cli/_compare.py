@@ -169,7 +169,7 @@ def _summary(comparison: Comparison, scores: Scores, costs: Mapping[str, Cost]) 
             escape(row.group.name),
             spread_told(row.average),
             difference_told(row.difference) if row.difference else "",
-            str(row.seeds_needed or "–") if row.difference and not row.difference.tells else "",
+            str(row.seeds_needed or "–") if row.unclear else "",
             *([number(row.sigma.mean)] if several else []),
             *([_reached(row)] if alone else []),
             f"{cost.relative:.2f}×",

@@ -8,6 +8,7 @@ from typing import Any
 
 from rota.errors import RotaError
 from rota.methods import COMPARISON
+from rota.runlog import RUN
 
 
 def is_comparison(folder: Path) -> bool:
@@ -27,4 +28,4 @@ def compared_runs(folder: Path) -> dict[Path, str]:
     """The variant of every run of a comparison that has begun, by its folder."""
     variants = read_comparison(folder)["variants"]
     named = {folder / run: variant for variant, runs in variants.items() for run in runs}
-    return {place: variant for place, variant in named.items() if (place / "run.json").is_file()}
+    return {place: variant for place, variant in named.items() if (place / RUN).is_file()}

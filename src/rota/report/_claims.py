@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from rota.errors import RotaError, describe_mistakes, unknown_name
 from rota.report._measures import check_measure, measured, unit_of
 from rota.report._paired import Difference, paired
-from rota.runlog import Run
+from rota.runlog import SUMMARY, Run
 
 HOLDS, FAILS, UNCLEAR, UNKNOWN = "holds", "does not hold", "cannot tell", "not measured"
 
@@ -124,12 +124,12 @@ def _values(claim: Claim, variant: str, folder: Path, variants: Mapping[str, Seq
         raise unknown_name("variant of a claim", variant, variants)
     found: dict[int, float] = {}
     for name in variants[variant]:
-        place = folder / name
-        if (place / "summary.json").is_file():
-            run = Run(place)
-            value = measured(run, claim.measure, claim.split)
-            if value is not None:
-                found[run.plan["seed"]] = value
+        if not (folder / name / SUMMARY).is_file():
+            continue
+        run = Run(folder / name)
+        value = measured(run, claim.measure, claim.split)
+        if value is not None:
+            found[run.plan["seed"]] = value
     return found
 
 

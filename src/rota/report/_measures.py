@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rota.errors import RotaError, unknown_name
+from rota.report._balance import sigma
 from rota.report._groups import counted_tasks
 from rota.report._history import AVERAGE, read_history
-from rota.report._numbers import task_spread
 from rota.report._pools import data_used
 from rota.report._scores import score
 from rota.runlog import INNER, STAGE_1, Run
@@ -78,9 +78,7 @@ def _mean_metric(run: Run, split: str, metric: str) -> float | None:
 
 
 def _sigma(run: Run, split: str, _: str) -> float | None:
-    found = [score(run, split, task) for task in counted_tasks(run)]
-    present = [value for value in found if value is not None]
-    return task_spread(present) if present else None
+    return sigma(run, split)
 
 
 def _share(run: Run, _: str, task: str) -> float | None:

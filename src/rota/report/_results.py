@@ -52,10 +52,15 @@ class Score:
     dev: Spread
 
     @property
+    def unclear(self) -> bool:
+        """Whether there is a difference of two seeds or more, with zero in its interval."""
+        found = self.difference
+        return found is not None and found.n > 1 and found.low <= 0 <= found.high
+
+    @property
     def seeds_needed(self) -> int | None:
         """With how many seeds the difference would be found; None where it is found already, or by no number."""
-        found = self.difference
-        return found.seeds_needed if found is not None and found.low <= 0 <= found.high else None
+        return self.difference.seeds_needed if self.difference is not None and self.unclear else None
 
 
 @dataclass(frozen=True)

@@ -129,9 +129,12 @@ def _score_note(found: Scores, doubtful: bool, several: bool, alone: bool) -> st
         return "No run is finished with a score."
     notes = ["Scores in percent at the best checkpoint, mean ± standard deviation over seeds."]
     if ranking.split == "dev":
-        notes.append("There are no test scores: these are dev scores, of the checkpoint that was best on them.")
+        notes.append(
+            "There are no test scores of all tasks that count: these are dev scores, of the checkpoint that was best "
+            "on them."
+        )
     elif "dev" in found.splits.values():
-        notes.append("Tasks without test rows show their dev score and are not in the test average.")
+        notes.append("Auxiliary tasks without test rows show their dev score.")
     if doubtful:
         notes.append(
             "<em>seeds needed</em>: where zero is in the interval, with how many seeds a difference of this size and "
@@ -175,9 +178,7 @@ def _counted(row: Score) -> int:
 
 def _needed(row: Score) -> str:
     """Nothing where the difference is found already."""
-    if row.difference is None or row.difference.n < 2 or not row.difference.low <= 0 <= row.difference.high:
-        return ""
-    return "–" if row.seeds_needed is None else f"{row.seeds_needed}"
+    return str(row.seeds_needed or "–") if row.unclear else ""
 
 
 def _reached(row: Score) -> str:
