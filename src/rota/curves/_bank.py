@@ -68,6 +68,13 @@ class Bank:
     tilts: Floats
     middles: Floats
 
+    def but(self, other: Bank, where: NDArray[np.bool_]) -> Bank:
+        """The same with the curves of another for some of the tasks."""
+        rows = {name: value.copy() for name, value in vars(self).items()}
+        for name, value in vars(other).items():
+            rows[name][where] = value[where]
+        return Bank(**rows)
+
     @property
     def flat(self) -> Floats:
         """How much a curve is believed to be flat, [T]."""
@@ -103,7 +110,7 @@ class Bank:
         return g, values, extra
 
 
-def fit_bank(means: Floats, sizes: Floats, noise: Floats, visits: Floats) -> Bank:
+def fit_bank(means: Floats, sizes: Floats, noise: Floats, visits: Floats, places: Floats | None = None) -> Bank:
     """Fit every shape to the means of blocks of visits, by weighted least squares with a rise of at least 0; a shape
     weighs as much as it was believed before times its likelihood. All in closed form.
 
@@ -112,9 +119,11 @@ def fit_bank(means: Floats, sizes: Floats, noise: Floats, visits: Floats) -> Ban
         sizes: Visits in each; 0 where there is none, [T, B].
         noise: Standard deviation of one score, [T].
         visits: All of them, [T].
+        places: After how many visits each mean was, where it is not the mean of the visits themselves, [T, B].
     """
-    ends = np.cumsum(sizes, axis=1)
-    centres = (ends - (sizes - 1) / 2) / visits[:, None]
+    if places is None:
+        places = np.cumsum(sizes, axis=1) - (sizes - 1) / 2
+    centres = places / visits[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         w = np.where(sizes > 0, 1.0 / (noise[:, None] ** 2 / sizes + FLOOR**2), 0.0)
     total = w.sum(axis=1)

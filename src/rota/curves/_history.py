@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from rota.curves._bank import Bank, Floats, fit_bank
+from rota.curves._by_task import ByTask
 
 KEPT = 64  # blocks of a task; when they are full, neighbours are merged
 FITTED = 16  # blocks that curves are fitted to
+SURE = 3.0  # standard errors beyond which a difference of blocks is no chance
 
 
-class History:
+class History(ByTask):
     """Values of visits, block by block: their sums, and how much they vary from one to the next.
 
     Args:
@@ -21,7 +22,8 @@ class History:
     """
 
     def __init__(self, tasks: Sequence[str]) -> None:
-        self._tasks, count = tuple(tasks), len(tasks)
+        super().__init__(tasks)
+        count = len(tasks)
         self.visits: Floats = np.zeros(count)
         self._sums: Floats = np.zeros((count, KEPT))
         self._sizes: Floats = np.zeros((count, KEPT))
@@ -50,8 +52,36 @@ class History:
         """Standard deviation of one value around its curve: a smooth one has hardly any second differences."""
         return np.asarray(np.sqrt(self._second / np.maximum(self.visits - 2, 1) / 6))
 
-    def fitted(self, starts: Floats, slopes: Floats) -> tuple[Bank, Floats]:
-        """Curves of the scores start + slope · value of each task that was visited twice or more, and their noise."""
+    def fitted(
+        self, starts: Floats | float = 0.0, slopes: Floats | float = 1.0, places: History | None = None
+    ) -> tuple[Bank, Floats]:
+        """Curves of the scores start + slope · value of each task that was visited twice or more, and the standard error
+        of their rise.
+
+        Args:
+            starts, slopes: Make scores of values, by task or for all of them.
+            places: Where values came seldom: after how many visits each of them did, one added with each value.
+        """
+        means, sizes = self._binned(starts, slopes)
+        noise, visits = np.abs(slopes) * self.noise(), self.visits
+        found = None
+        if places is not None:
+            found, visits = places._binned(0.0, 1.0)[0], places._last[:, 1]
+        bank = fit_bank(means, sizes, noise, np.maximum(visits, 1.0), found)
+        return bank, 2.0 * noise / np.sqrt(np.maximum(self.visits, 1.0))
+
+    def fallen(self, starts: Floats | float = 0.0, slopes: Floats | float = 1.0) -> Floats:
+        """How far each such score has fallen since it was best; 0 where it never rose, or where noise may be all of it."""
+        means, sizes = self._binned(starts, slopes)
+        pairs = sizes[:, 1:] + sizes[:, :-1]
+        smooth = (sizes[:, 1:] * means[:, 1:] + sizes[:, :-1] * means[:, :-1]) / np.maximum(pairs, 1.0)
+        sure = SURE * np.abs(slopes) * self.noise() * np.sqrt(2.0 / np.maximum(pairs.min(axis=1), 1.0))
+        best = smooth.max(axis=1)
+        rose, fell = best - smooth[:, 0] > sure, best - smooth[:, -1]
+        return np.where((pairs.min(axis=1) > 0) & rose & (fell > sure), fell, 0.0)
+
+    def _binned(self, starts: Floats | float, slopes: Floats | float) -> tuple[Floats, Floats]:
+        """Mean scores and numbers of visits of a few blocks of about equal length."""
         visits = np.maximum(self.visits, 1.0)
         ends = np.cumsum(self._sizes, axis=1)
         middles = (ends - self._sizes / 2) / visits[:, None]
@@ -59,19 +89,5 @@ class History:
         count = len(visits) * FITTED
         sizes: Floats = np.bincount(place.ravel(), self._sizes.ravel(), count).astype(float).reshape(-1, FITTED)
         sums = np.bincount(place.ravel(), self._sums.ravel(), count).reshape(-1, FITTED)
-        means = np.where(sizes > 0, starts[:, None] + slopes[:, None] * sums / np.maximum(sizes, 1), 0.0)
-        noise = np.abs(slopes) * self.noise()
-        return fit_bank(means, sizes, noise, visits), noise
-
-    def state_dict(self) -> dict[str, Any]:
-        """By the names of the tasks, whatever their order."""
-        arrays = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        return {
-            task: {name.lstrip("_"): value[k].tolist() for name, value in arrays.items()}
-            for k, task in enumerate(self._tasks)
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name, value in vars(self).items():
-            if isinstance(value, np.ndarray):
-                value[:] = [state[task][name.lstrip("_")] for task in self._tasks]
+        means = np.reshape(starts, (-1, 1)) + np.reshape(slopes, (-1, 1)) * sums / np.maximum(sizes, 1)
+        return np.where(sizes > 0, means, 0.0), sizes

@@ -69,6 +69,7 @@ class Method:
         make_picking: Makes from its options those of its stream.
         make_trial: Makes from its options what is trained in rounds.
         make_reward: Makes from its options what its policy hears at the end of each round of turns.
+        tell_scores: Whether its policy hears the dev scores of all tasks at every evaluation.
         for_target: Whether it helps one target, and cannot do without.
         target_only: Whether it leaves out all tasks but the target.
         best: What makes a checkpoint the best, where neither the plan nor a target says so.
@@ -85,6 +86,7 @@ class Method:
     make_picking: Callable[[BaseModel], Mapping[str, Any]] | None = None
     make_trial: Callable[[BaseModel], Trials] | None = None
     make_reward: Callable[[BaseModel], Reward] | None = None
+    tell_scores: bool = False
     for_target: bool = False
     target_only: bool = False
     best: Literal["each"] | None = None

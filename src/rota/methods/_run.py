@@ -75,6 +75,7 @@ def run_plan(
         trial=method.trial(plan.options),
         reward=method.reward(plan.options),
         watch=watch,
+        tell_scores=method.tell_scores,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rota.methods._active import ACTIVE
-from rota.methods._auto import AUTO
+from rota.methods._auto import AUTO, AUTO_DEV
 from rota.methods._autosem import AUTOSEM, RANDOM_RATIO
 from rota.methods._counterfactual import COUNTERFACTUAL
 from rota.methods._exp3s import EXP3S, EXP3S_VISITS
@@ -18,6 +18,7 @@ METHODS: dict[str, Method] = {
     for method in (
         *MIXTURES,
         AUTO,
+        AUTO_DEV,
         EXP3S,
         EXP3S_VISITS,
         COUNTERFACTUAL,

@@ -1,6 +1,7 @@
 """Which task next? Every policy is a distribution over tasks that changes with feedback."""
 
 from rota.policies._auto import Auto
+from rota.policies._auto_dev import AutoDev
 from rota.policies._base import Policy, Stateful
 from rota.policies._cycle import Cycle
 from rota.policies._ends import WithEnds
@@ -14,6 +15,7 @@ from rota.policies._wrappers import Hold, WithFloor
 
 __all__ = [
     "Auto",
+    "AutoDev",
     "Cycle",
     "Exp3S",
     "Fixed",

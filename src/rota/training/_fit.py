@@ -53,6 +53,7 @@ def fit(
     trial: Trials | None = None,
     reward: Reward | None = None,
     watch: Watch | None = None,
+    tell_scores: bool = False,
 ) -> Run:
     """Train `model` on `tasks` as `policy` says, and keep everything in `folder`.
 
@@ -76,6 +77,7 @@ def fit(
             that is not auxiliary is the target, and the stream is not asked.
         reward: What the policy hears at the end of each round of turns about the score that counts.
         watch: Hears the step and the average score of each evaluation, and says whether to give the run up.
+        tell_scores: Whether the policy hears the dev score of each task at every evaluation.
     """
     check_tasks(tasks)
     settings, reason = settled(settings or Settings(), listens=signal is not None or trial is not None)
@@ -84,7 +86,7 @@ def fit(
         session.seed(settings.seed)
         training = _Training(
             *(model, tasks, policy, Path(folder), settings, stream, signal, session, survey, before, trial, reward),
-            watch,
+            *(watch, tell_scores),
         )
         start = training.open(resume)
         if start is None:
@@ -118,10 +120,11 @@ class _Training:
         trial: Trials | None,
         reward: Reward | None,
         watch: Watch | None,
+        tell_scores: bool,
     ) -> None:
         self.tasks, self.policy, self.folder, self.settings = tasks, policy, folder, settings
         self.evaluated = evaluation_tasks(tasks, settings.eval_rows)
-        self.signal, self.session, self.before = signal, session, before
+        self.signal, self.session, self.before, self.tell_scores = signal, session, before, tell_scores
         trained = [task for task in tasks if task.trained]
         rows = rows_per_step(trained, settings.batch_size, settings.accumulate * session.shard.world)
         self.stream = (BranchStream if trial else stream)(
@@ -236,7 +239,8 @@ class _Training:
             self.settings, self.tasks, self.policy, self.stream, self.signal, survey, model, self.session
         )
         reward = asdict(self.rewarder.reward) if self.rewarder else None
-        return {**description, "trial": self.rounds.trial.describe() if self.rounds else None, "reward": reward}
+        trial = self.rounds.trial.describe() if self.rounds else None
+        return {**description, "trial": trial, "reward": reward, "tell_scores": self.tell_scores}
 
     def close(self) -> None:
         """Write what still waits in memory, where one looks for the reason of a crash; leave the model as any other."""
@@ -247,6 +251,10 @@ class _Training:
 
     def _evaluate(self, done: int, bar: ProgressBar) -> None:
         result = self._score("dev")
+        if self.tell_scores:
+            for task in self.policy.tasks:
+                if task in result["tasks"]:
+                    self.policy.observe(Feedback(task, result["tasks"][task]["score"], None, done))
         mixture = self.rounds.trial.mixture if self.rounds else self.policy.outlook(done)
         self.recorder.note({"kind": "eval", "step": done, **result, "mixture": mixture})
         bar.evaluated(done, result["average"], mixture)

@@ -135,4 +135,5 @@ def _identity(description: dict[str, Any]) -> dict[str, Any]:
         *("parameters", "processes", "device"),
     ]
     plan = {name: value for name, value in description["plan"].items() if name not in ("num_workers", "tasks")}
-    return {**plan, **{name: description.get(name) for name in same}, "picking": description.get("picking") or {}}
+    told = {"picking": description.get("picking") or {}, "tell_scores": bool(description.get("tell_scores"))}
+    return {**plan, **{name: description.get(name) for name in same}, **told}
