@@ -10,9 +10,11 @@ is in the last column."""
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import numpy as np
 
@@ -28,8 +30,8 @@ EVALUATIONS, DEV_NOISE = 20, 0.02
 
 
 def final(game: Game, policy: Policy, seed: int, hears: str = "loss") -> float:
-    """The mean score at the end; the policy `hears` the loss, how far the true log-loss fell in its step (gain), or from
-    time to time the scores, too (dev)."""
+    """The mean score at the end; the policy `hears` the loss, how far the true log-loss fell in its step (gain), or now
+    and then the scores, too (dev)."""
     game.reset(seed)
     rng, dev = generator(seed, "draws"), generator(seed, "dev")
     for step in range(game.steps):
@@ -105,6 +107,35 @@ def cost() -> None:
             policy.observe(policy.choose(step, rng).scored(0.5))
         each = (time.perf_counter() - began) / 2000
         print(f"{tasks:5d} tasks: a plan {1e3 * np.median(plans):.2f} ms, choose and observe {1e6 * each:.0f} µs")
+    demo_cost()
+
+
+def demo_cost() -> None:
+    """What `auto` adds to a step of the demo, all plans included."""
+    from rota.methods import make_plan, run_plan
+
+    fields = {"tasks": ["digits"], "steps": 600, "eval_every": 600}
+    with tempfile.TemporaryDirectory() as folder:
+        run = run_plan(make_plan(fields), Path(folder) / "run", progress=False)
+        steps, step = run.summary["steps"], run.summary["seconds"] / run.summary["steps"]
+        batches = {task: np.ceil(info["rows"]["train"] / 32) for task, info in run.info["tasks"].items()}
+
+    def taken(make: Callable[[], Policy], listens: bool) -> float:
+        best = np.inf
+        for _ in range(9):
+            policy, rng = make(), np.random.default_rng(0)
+            began = time.perf_counter()
+            for number in range(steps):
+                choice = policy.choose(number, rng)
+                if listens:
+                    policy.observe(choice.scored(1.5 - number / 1000 + 0.1 * rng.normal()))
+            best = min(best, time.perf_counter() - began)
+        return best / steps
+
+    plain = taken(lambda: uniform(list(batches)), listens=False)
+    own = taken(lambda: Auto(list(batches), steps, batches, batch_size=1), listens=True)
+    added = own - plain
+    print(f"a step of the demo {1e3 * step:.2f} ms; auto adds {1e6 * added:.0f} µs to it, {100 * added / step:.1f} %")
 
 
 def main() -> None:

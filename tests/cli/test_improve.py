@@ -12,7 +12,8 @@ from rota.runlog import Run
 @pytest.fixture
 def logged(rota_main, tmp_path):
     """A short run with a uniform mixture."""
-    code, _, error = rota_main("train", "--tasks", "digits", "--steps", 80, "--out", tmp_path / "u", "--quiet")
+    flags = ("--tasks", "digits", "--method", "uniform", "--steps", 80, "--quiet")
+    code, _, error = rota_main("train", *flags, "--out", tmp_path / "u")
     assert code == 0, error
     return tmp_path / "u"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rota.curves import expected_scores, filled, fit_curve
+from rota.curves import History, expected_scores, filled, fit_curve, fit_points
 from rota.errors import RotaError
 
 X = np.arange(1, 401) / 400
@@ -93,3 +93,36 @@ def test_a_budget_is_filled_as_brute_force_would():
 def test_where_nothing_can_be_learned_everybody_gets_the_same():
     curves = [fit_curve(np.full(50, 0.3)), fit_curve(np.full(50, 0.6))]
     assert filled(curves, 100) == pytest.approx([0.5, 0.5], abs=0.01)
+
+
+def test_points_here_and_there_say_what_all_visits_say():
+    visits = np.arange(1, 401)
+    scores = 0.2 + 0.6 * (1 - np.exp(-visits / 80))
+    points = fit_points(visits[::20], scores[::20])
+    assert points.visits == 381
+    np.testing.assert_allclose(points([100, 400, 2000]), fit_curve(scores)([100, 400, 2000]), atol=0.02)
+
+
+def test_gains_are_differences_of_scores_and_less_sure_the_further_they_reach():
+    curve = fit_points(np.arange(10) * 40, 0.05 * np.arange(10) + 0.01 * np.cos(9 * np.arange(10)))
+    gains, spreads = zip(*(curve.gain_until(visits) for visits in (360, 400, 720)), strict=True)
+    assert gains == pytest.approx([0.0, *(curve([400, 720]) - curve(360))])
+    assert 0 == spreads[0] < spreads[1] < spreads[2]
+
+
+@pytest.mark.parametrize(("visits", "scores"), [([0, 1], [0.5]), ([2, 1], [0.1, 0.2]), ([0, 0], [0.1, 0.2])])
+def test_points_need_visits_that_go_up(visits, scores):
+    with pytest.raises(RotaError, match="expects"):
+        fit_points(visits, scores)
+
+
+def test_a_history_knows_who_has_fallen_from_his_best():
+    history = History(["steady", "fell", "never rose"])
+    rng = np.random.default_rng(0)
+    for visit in range(320):
+        noise = 0.05 * rng.normal(size=3)
+        history.add(0, visit / 320 + noise[0])
+        history.add(1, min(visit, 160) / 320 - max(visit - 160, 0) / 640 + noise[1])
+        history.add(2, -visit / 640 + noise[2])
+    fallen = history.fallen()
+    assert fallen.tolist() == [0.0, pytest.approx(0.25, abs=0.06), 0.0]

@@ -11,6 +11,7 @@ import rota.policies
 from rota.feedback import Choice
 from rota.policies import (
     Auto,
+    AutoDev,
     Cycle,
     Exp3S,
     Fixed,
@@ -36,6 +37,7 @@ def by_name(tasks):
 
 POLICIES = {
     "Auto": lambda tasks: Auto(tasks, horizon=200, every=5),
+    "AutoDev": lambda tasks: AutoDev(tasks, horizon=200, every=5),
     "Fixed": lambda tasks: Fixed(by_name(tasks)),
     "uniform": uniform,
     "proportional": lambda tasks: proportional(by_name(tasks)),
@@ -51,6 +53,9 @@ POLICIES = {
 }
 VARIANTS = {
     "Auto with sizes": lambda tasks: Auto(tasks, horizon=200, sizes=by_name(tasks), batch_size=1, every=5),
+    "Auto, always guarded, prior uniform": lambda tasks: Auto(
+        tasks, horizon=200, sizes=by_name(tasks), prior="uniform", guard="always", batch_size=1, every=5
+    ),
     "Auto without a horizon, nobody worse": lambda tasks: Auto(tasks, objective="nobody-worse", every=7),
     "Auto by likelihood": lambda tasks: Auto(tasks, horizon=300, score="likelihood", every=3, floor=0.1, past=0),
     "Fixed with a zero": lambda tasks: Fixed({task: 0 if task == min(tasks) else 1 for task in tasks}),

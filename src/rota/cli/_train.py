@@ -16,6 +16,9 @@ from rota.errors import RotaError
 from rota.methods import Plan, make_plan, merge_fields
 from rota.runlog import SUMMARY, started_plan
 
+USUAL = "auto"
+"""The method of whoever names none: above `uniform` on GLUE and SuperGLUE at the same cost (docs/results/auto.md)."""
+
 
 @with_plan_flags
 def train(
@@ -98,7 +101,10 @@ def train(
 
 def _planned(file: Path | None, fields: dict[str, Any]) -> Plan:
     content = read_fields(file, "steps: 600") if file is not None else {}
-    return make_plan(merge_fields(content, fields), source=str(file) if file else "the flags")
+    merged = merge_fields(content, fields)
+    if "target" not in merged:
+        merged.setdefault("method", USUAL)  # for one target nobody has shown that it is better
+    return make_plan(merged, source=str(file) if file else "the flags")
 
 
 def _resumed(folder: Path, file: Path | None, out: Path | None, fields: dict[str, Any]) -> tuple[Plan, Path]:

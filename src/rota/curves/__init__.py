@@ -2,7 +2,7 @@
 
 from rota.curves._bank import Bank, fit_bank
 from rota.curves._borders import Borders
-from rota.curves._curve import Curve, fit_curve
+from rota.curves._curve import Curve, fit_curve, fit_points
 from rota.curves._fill import allotted, expected_scores, filled, shared_out
 from rota.curves._history import History
 
@@ -16,5 +16,6 @@ __all__ = [
     "filled",
     "fit_bank",
     "fit_curve",
+    "fit_points",
     "shared_out",
 ]

@@ -92,6 +92,14 @@ class Bank:
         inside = (values - means[:, None, :]) ** 2 + extra + fitted
         return np.asarray(np.sqrt(np.einsum("ts,tsm->tm", self.weights, inside)))
 
+    def gains(self, before: Floats, after: Floats) -> tuple[Floats, Floats]:
+        """Expected gains from so many visits to so many more, and their standard deviations: [T, M] to two [T, M]."""
+        old, (g, values, extra) = self._members(before), self._members(after, spread=True)
+        own = values - old[1]
+        means = np.einsum("ts,tsm->tm", self.weights, own)
+        inside = (own - means[:, None, :]) ** 2 + extra + self.tilts[:, :, None] * (g - old[0]) ** 2
+        return means, np.asarray(np.sqrt(np.einsum("ts,tsm->tm", self.weights, inside)))
+
     def _members(self, visits: Floats, spread: bool = False) -> tuple[Floats, Floats, Floats | float]:
         g = shapes(visits / self.visits[:, None])
         values = self.starts[:, :, None] + self.rises[:, :, None] * g

@@ -17,10 +17,10 @@ ASSUMED, DOUBT, APART = 0.75, 0.25, 0.1  # the share before anything is seen; ho
 class Borders(ByTask):
     """How far the loss of a task falls where one pass over its rows ends and the next begins.
 
-    Inside a pass every row is new to that pass, so a loss falls as the task is learned. A row of the next pass was seen
-    once more: what its own memory is worth shows as a step at the border. With q the means of the quarters of a pass and
-    q′ those of the next one, the step beyond the slope on both sides of it, and the whole fall from one last quarter
-    to the next, are
+    Inside a pass every row is new to that pass, so a loss falls as the task is learned. A row of the next pass was
+    seen once more: what its own memory is worth shows as a step at the border. With q the means of the quarters of a
+    pass and q′ those of the next one, the step beyond the slope on both sides of it, and the whole fall from one last
+    quarter to the next, are
 
         jump = 5/4 (q4 - q1′) - 1/4 (q2 - q3′),    fall = q4 - q4′:
 

@@ -24,7 +24,7 @@ class Curve:
         bank: The shapes, fitted to this task alone.
     """
 
-    visits: int
+    visits: float
     noise: float
     bank: Bank
 
@@ -48,6 +48,25 @@ class Curve:
         asked = np.asarray(visits, dtype=np.float64)
         return np.asarray(self.bank.spreads(asked.reshape(1, -1)).reshape(asked.shape))
 
+    def gain_until(self, visits: float) -> tuple[float, float]:
+        """The expected gain from the visits that were seen to so many, and its standard deviation."""
+        gain, spread = self.bank.gains(np.array([[self.visits]]), np.array([[visits]]))
+        return float(gain[0, 0]), float(spread[0, 0])
+
+
+def fit_points(visits: ArrayLike, scores: ArrayLike) -> Curve:
+    """The learning curve behind scores that were measured now and then, each after so many visits.
+
+    >>> curve = fit_points([0, 100, 200, 300, 400], [0.1, 0.5, 0.7, 0.7, 0.7])
+    >>> curve([100, 400, 4000]).round(1)
+    array([0.5, 0.7, 0.7])
+    """
+    x, y = np.asarray(visits, dtype=np.float64), _checked(scores)
+    if x.shape != y.shape or (np.diff(x) < 0).any() or not x[-1] > 0:
+        raise RotaError(f"A learning curve expects a score after each of some visits that go up. Found {x} and {y}.")
+    noise, ones = _noise(y), np.ones_like(y)
+    return Curve(float(x[-1]), noise, fit_bank(y[None], ones[None], np.array([noise]), x[-1:], x[None]))
+
 
 def fit_curve(scores: ArrayLike) -> Curve:
     """The learning curve behind the scores of a task's visits, in their order; scores are at most 1.
@@ -59,14 +78,24 @@ def fit_curve(scores: ArrayLike) -> Curve:
     >>> curve([50, 100, 400, 4000]).round(2)
     array([0.2, 0.4, 0.8, 0.8])
     """
-    y = np.asarray(scores, dtype=np.float64)
-    if y.ndim != 1 or len(y) < 2 or not np.isfinite(y).all():
-        raise RotaError(f"A learning curve expects two scores or more that are numbers. Found {y.shape} of them.")
+    y = _checked(scores)
     n = len(y)
     count = max(1, min(BLOCKS, n // SMALLEST))
     edges = np.linspace(0, n, count + 1).astype(int)
     sizes = np.diff(edges).astype(np.float64)
     means = np.add.reduceat(y, edges[:-1]) / sizes
-    second = y[2:] - 2 * y[1:-1] + y[:-2]
-    noise = math.sqrt(float((second**2).mean()) / 6) if n > 2 else 0.0
+    noise = _noise(y)
     return Curve(n, noise, fit_bank(means[None], sizes[None], np.array([noise]), np.array([float(n)])))
+
+
+def _checked(scores: ArrayLike) -> Floats:
+    y = np.asarray(scores, dtype=np.float64)
+    if y.ndim != 1 or len(y) < 2 or not np.isfinite(y).all():
+        raise RotaError(f"A learning curve expects two scores or more that are numbers. Found {y.shape} of them.")
+    return y
+
+
+def _noise(y: Floats) -> float:
+    """Of one score, from second differences."""
+    second = y[2:] - 2 * y[1:-1] + y[:-2]
+    return math.sqrt(float((second**2).mean()) / 6) if len(y) > 2 else 0.0

@@ -58,7 +58,11 @@ def shared_out(gains: Floats, lean: Floats | None = None) -> Floats:
         lean: Added to all gains of a task, so that equals are told apart.
     """
     count, parts = gains.shape
-    gains = np.stack([_falling(own) for own in gains]) + (0.0 if lean is None else lean[:, None])
+    gains = gains.copy()
+    for k in np.flatnonzero((np.diff(gains, axis=1) > 0).any(axis=1)):  # few: most curves flatten out
+        gains[k] = _falling(gains[k])
+    if lean is not None:
+        gains += lean[:, None]
     last = np.partition(gains, -parts, axis=None)[-parts]  # what the last part brings
     least = max(float(last), 0.0) + 1e-12
     won = (gains > least).sum(axis=1).astype(np.float64)

@@ -55,8 +55,8 @@ class History(ByTask):
     def fitted(
         self, starts: Floats | float = 0.0, slopes: Floats | float = 1.0, places: History | None = None
     ) -> tuple[Bank, Floats]:
-        """Curves of the scores start + slope · value of each task that was visited twice or more, and the standard error
-        of their rise.
+        """Curves of the scores start + slope · value of each task that was visited twice or more, and the standard
+        errors of their rises.
 
         Args:
             starts, slopes: Make scores of values, by task or for all of them.
@@ -71,7 +71,7 @@ class History(ByTask):
         return bank, 2.0 * noise / np.sqrt(np.maximum(self.visits, 1.0))
 
     def fallen(self, starts: Floats | float = 0.0, slopes: Floats | float = 1.0) -> Floats:
-        """How far each such score has fallen since it was best; 0 where it never rose, or where noise may be all of it."""
+        """How far each such score has fallen since it was best; 0 where it never rose, or where it may be noise."""
         means, sizes = self._binned(starts, slopes)
         pairs = sizes[:, 1:] + sizes[:, :-1]
         smooth = (sizes[:, 1:] * means[:, 1:] + sizes[:, :-1] * means[:, :-1]) / np.maximum(pairs, 1.0)

@@ -29,7 +29,11 @@ class Plan(Settings):
         ("digits",), min_length=1, description="tasks, suites (see `rota tasks`), YAML files"
     )
     only: tuple[str, ...] = Field((), description="of these tasks, leave out all but some")
-    method: str = Field("uniform", description="what decides whose turn it is (see `rota methods`)")
+    method: str = Field(
+        "uniform",
+        description="what decides whose turn it is (see `rota methods`); default of `rota train`: auto, uniform with "
+        "--target",
+    )
     options: dict[str, Any] = Field({}, description="options of the method")
     target: str | None = Field(
         None, description="the task that counts and picks the best checkpoint; the others are auxiliary"

@@ -14,6 +14,7 @@ from rota.policies._base import Floats, Policy, positive_weights
 from rota.policies._losses import FIRST, Guard, Losses, Measure
 
 PARTS = 60  # into which the rest of the budget is cut
+SOONEST = 40  # steps between plans: more of them cost a percent of a small model's step, and bring nothing
 TIES = 1e-4  # how far the prior tells tasks apart that promise equally much
 SLACK = 2e-3  # a score that is lower by this is not worse
 Objective = Literal["average", "nobody-worse"]
@@ -26,8 +27,9 @@ class Auto(Policy):
     From time to time a bank of curves is fitted to the skill 1 - L / L_ref of every task (`rota.curves`), and the steps
     that are left are cut into parts, each of which goes where the predicted gain of the average is largest. What curves
     cannot know is guarded against: a task that has not begun to learn waits for half of its fair share before it is
-    halved; no task falls below half of its prior share; and rows that were seen often count less where rows are
-    memorised, which a training loss shows by falling at the borders of passes (`rota.curves.Borders`).
+    halved; no task falls below half of its prior share; one that falls below its own best gets twice that share; and
+    rows that were seen often count less where rows are memorised, which a training loss shows by falling at the borders
+    of passes (`rota.curves.Borders`).
 
     It hears the loss of each batch before its update: `policy.observe(choice.scored(loss))`.
 
@@ -46,13 +48,13 @@ class Auto(Policy):
             than with an equal share.
         score: "skill", or "likelihood": exp(-L), as the simulations have it.
         warm: Share of the horizon that is drawn from the prior.
-        every: Steps between plans; by default a sixtieth of the horizon, at least 20.
+        every: Steps between plans; by default a sixtieth of the horizon, at least 40.
         floor: Share of its prior share that every task gets.
         blend: Share of the prior in every plan.
         past: Share of the last plan in the next one.
         patience: Share of its fair share for which a task without progress is waited for.
-        guard: Against memorising: "measured", as far as the losses show it; "always", which needs no passes in which every
-            row comes once; "never".
+        guard: Against memorising: "measured", as far as the losses show it; "always", which needs no passes in which
+            every row comes once; "never".
         fresh: Passes after which the losses of somebody who memorises are not heard: they measure memory, not skill.
         free: Passes after which a further one counts less for them.
         decay: Passes in which it falls to a third.
@@ -65,7 +67,7 @@ class Auto(Policy):
     array([0.5, 0.5])
     """
 
-    state: ClassVar = ("losses", "mixture", "heard")
+    state: ClassVar[tuple[str, ...]] = ("losses", "mixture", "heard")
 
     def __init__(
         self,
@@ -99,7 +101,7 @@ class Auto(Policy):
         self.horizon, self.objective = horizon, objective
         self.warm, self.floor, self.blend, self.past, self.patience = warm, floor, blend, past, patience
         self.free, self.decay, self.lift = free, decay, lift
-        self.every = every or max(20, (horizon or 0) // 60)
+        self.every = every or max(SOONEST, (horizon or 0) // 60)
         self.batches = np.maximum(self._by_task(sizes, "sizes") / batch_size, 1e-9) if sizes else None
         self.prior = self._prior(prior)
         self._kept = np.array([task in kept for task in self.tasks])
@@ -119,9 +121,9 @@ class Auto(Policy):
         if begun and self.heard % self.every == 0:
             self._plan()
 
-    def curves(self) -> tuple[Bank, Floats]:
+    def _curves(self, memorised: Floats) -> tuple[Bank, Floats]:
         """The curves of all tasks as they look now, and the standard errors of their rises."""
-        return self.losses.curves()
+        return self.losses.curves(memorised)
 
     def memorised(self) -> Floats:
         """How far each task is guarded against memorising: 0 not at all, 1 wholly."""
@@ -130,7 +132,8 @@ class Auto(Policy):
     def _plan(self) -> None:
         horizon = max(self.horizon or 2 * self.heard, self.heard + self.every)
         left = horizon - self.heard
-        bank, unsure = self.curves()
+        memorised = self.memorised()
+        bank, unsure = self._curves(memorised)
         least = self._least(bank, unsure, horizon, left)
         rest = max(0.0, 1.0 - least.sum())
         shares = least[:, None] + rest * np.arange(PARTS + 1) / PARTS
@@ -139,7 +142,7 @@ class Auto(Policy):
         if self.batches is not None:
             passes = visits[:, 1:] / self.batches[:, None]
             worn = -np.expm1(-np.maximum(passes - self.free, 0.0) / self.decay)
-            gains = gains * (1.0 - self.memorised()[:, None] * worn)
+            gains = gains * (1.0 - memorised[:, None] * worn)
         gains[self._kept] = 0.0
         lean = np.where(self._kept, 0.0, TIES * max(float(gains.max()), 1e-9) * self.prior)
         plan = least + rest * shared_out(gains, lean)
@@ -153,7 +156,8 @@ class Auto(Policy):
         idle = (bank.flat > 0.5) | (rises < 2 * unsure)
         waiting = idle & (self.losses.visits < self.patience * self.prior * horizon)
         least = np.where(waiting | self._kept, 1.0, self.floor) * self.prior
-        least = np.where(self.losses.fallen() > 0, np.maximum(least, self.lift * self.prior), least)
+        fallen = (self.losses.fallen() > 0) & (self._importance > 0) & ~self._kept
+        least = np.where(fallen, np.maximum(least, self.lift * self.prior), least)
         if self.objective == "nobody-worse":
             fair = 1.0 / len(self.tasks)
             shares = fair * np.arange(PARTS + 1) / PARTS

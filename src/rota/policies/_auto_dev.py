@@ -19,8 +19,8 @@ class AutoDev(Auto):
     visits, in the unit that counts. Whether rows are memorised is in them already.
 
     It hears the loss of each batch as `Auto` does, and scores as a survey, which nobody chose:
-    `policy.observe(Feedback(task, score))`. Scores are at most 1. Whoever reports the same dev rows should know that they
-    have decided about the training.
+    `policy.observe(Feedback(task, score))`. Scores are at most 1. Whoever reports the same dev rows should know that
+    they have decided about the training. Arguments are those of `Auto`.
 
     >>> policy = AutoDev(["rte", "mrpc"], horizon=1000)
     >>> policy.observe(Feedback("rte", 0.53))
@@ -28,7 +28,7 @@ class AutoDev(Auto):
     array([0.5, 0.5])
     """
 
-    state: ClassVar = (*Auto.state, "scores", "places")
+    state: ClassVar[tuple[str, ...]] = (*Auto.state, "scores", "places")
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -41,8 +41,8 @@ class AutoDev(Auto):
         self.scores.add(k, min(max(feedback.value, -1.0), 1.0))
         self.places.add(k, float(self.losses.visits[k]))
 
-    def curves(self) -> tuple[Bank, Floats]:
-        bank, unsure = super().curves()
+    def _curves(self, memorised: Floats) -> tuple[Bank, Floats]:
+        bank, unsure = super()._curves(memorised)
         own, own_unsure = self.scores.fitted(places=self.places)
         return bank.but(own, self._scored), np.where(self._scored, own_unsure, unsure)
 

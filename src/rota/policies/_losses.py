@@ -63,10 +63,11 @@ class Losses:
         if self.visits[k] == self._fresh[k]:
             self._early.take(k, self._history)
 
-    def curves(self) -> tuple[Bank, Floats]:
-        """The learning curves of all tasks, and the standard errors of their rises."""
-        deaf = (self.memorised() > 0.5) & (self.visits > self._fresh)
-        return self._history.but(self._early, deaf).fitted(*self._to_scores())
+    def curves(self, memorised: Floats) -> tuple[Bank, Floats]:
+        """The learning curves of all tasks, of which some are `memorised`, and the standard errors of their rises."""
+        deaf = (memorised > 0.5) & (self.visits > self._fresh)
+        heard = self._history.but(self._early, deaf) if deaf.any() else self._history
+        return heard.fitted(*self._to_scores())
 
     def memorised(self) -> Floats:
         """How far each task is guarded against memorising: 0 not at all, 1 wholly."""

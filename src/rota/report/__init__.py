@@ -1,7 +1,9 @@
 """Tables and pictures from run logs: one page that a person reads. Never imports torch."""
 
 from rota.report._claims import Claim, Verdict, judge, read_claims
+from rota.report._foresight import Foresight, foresight
 from rota.report._groups import Group, group_runs
+from rota.report._history import read_history
 from rota.report._measures import MEASURES
 from rota.report._numbers import Spread, spread, task_spread
 from rota.report._paired import Difference, paired
@@ -15,6 +17,7 @@ __all__ = [
     "Claim",
     "Cost",
     "Difference",
+    "Foresight",
     "Group",
     "Score",
     "Scores",
@@ -22,10 +25,12 @@ __all__ = [
     "Verdict",
     "all_costs",
     "all_scores",
+    "foresight",
     "group_runs",
     "judge",
     "paired",
     "read_claims",
+    "read_history",
     "report_text",
     "score",
     "spread",

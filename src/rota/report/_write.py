@@ -14,6 +14,7 @@ from rota.report._groups import Group, group_runs, run_names, tasks_of
 from rota.report._history import read_history
 from rota.report._logs import mixtures_from_logs
 from rota.report._mixtures import mixture_figure
+from rota.report._outlook import outlook
 from rota.report._page import legend, section, whole_page, write_page
 from rota.report._palette import AGGREGATE, method_looks, task_looks
 from rota.report._plots import plotly_script
@@ -97,6 +98,7 @@ def _page_of(runs: Sequence[Run], groups: Sequence[Group], baseline: str | None)
     histories = {group.name: [read_history(run) for run in group.runs] for group in groups}
     learned_mixtures = mixtures_from_logs(groups, methods)
     converged = convergence(groups, histories, methods)
+    foretold = outlook(groups, histories, methods)
     picked = pools(groups, histories, methods, learned)
     branched = rounds(groups, methods, learned)
     selected, searched = selection(runs), search(runs)
@@ -123,6 +125,7 @@ def _page_of(runs: Sequence[Run], groups: Sequence[Group], baseline: str | None)
             mixture_figure(histories, methods, learned),
         ),
         *([section("Convergence", converged)] if converged else []),
+        *([section("Outlook", foretold)] if foretold else []),
         *([section("Pools", picked)] if picked else []),
         *([section("Rounds", branched)] if branched else []),
         *([section("Task selection", selected)] if selected else []),

@@ -107,5 +107,7 @@ class Game:
         scores = self.scores[rows, chosen]
         if self.kind != "memory" or self.batches is None:
             return scores
-        seen = np.floor(self.visits[rows, chosen] / np.ceil(list(self.batches.values()))[chosen])  # each row of this pass
+        seen = np.floor(
+            self.visits[rows, chosen] / np.ceil(list(self.batches.values()))[chosen]
+        )  # each row of this pass
         return np.asarray(scores + (1.0 - scores) * -np.expm1(-seen / 2))
