@@ -179,6 +179,8 @@ def test_the_loop_of_the_page_about_loops_logs_resumes_and_weighs():
     assert 0 < names["estimate"].effective_sample_size <= 200
     assert names["survey"].measured.tolist() == [1, 1, 1]
     assert set(names["weights"]) == tasks
+    assert sum(names["auto"].losses.visits) == 300
+    assert names["auto"].shares(300) != names["auto"].__class__(names["tasks"], sizes=names["sizes"]).shares(0)
 
 
 def test_the_readme_shows_lines_of_the_example():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rota.errors import RotaError
 from rota.feedback import Choice, Feedback
 from rota.policies import (
+    Auto,
     Cycle,
     Exp3S,
     Fixed,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Auto",
     "Choice",
     "Cycle",
     "Exp3S",

@@ -22,7 +22,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="folder for the runs and the page")] = Path("runs/demo"),
     methods: Annotated[
         str, typer.Option(metavar="A,B,…", help="methods to compare")
-    ] = "uniform,proportional,union,temperature,exp3s",
+    ] = "uniform,proportional,union,temperature,auto",
     seeds: Annotated[int, typer.Option(min=1, help="runs of each method")] = 3,
     steps: Annotated[int, typer.Option(min=1, help="updates of each run")] = 600,
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -17,19 +17,6 @@ class ByTask:
 
     def __init__(self, tasks: Sequence[str]) -> None:
         self._tasks = tuple(tasks)
-
-    def take(self, k: int, other: Self) -> None:
-        """Remember of task number `k` what another one does now."""
-        for name, value in self._arrays().items():
-            value[k] = getattr(other, name)[k]
-
-    def but(self, other: Self, where: np.ndarray[Any, np.dtype[np.bool_]]) -> Self:
-        """A new one with the rows of another for some of the tasks."""
-        found = type(self)(self._tasks)
-        for name, value in self._arrays().items():
-            getattr(found, name)[:] = value
-            getattr(found, name)[where] = getattr(other, name)[where]
-        return found
 
     def state_dict(self) -> dict[str, Any]:
         """By the names of the tasks, whatever their order."""

@@ -11,6 +11,7 @@ from rota.curves._curve import Curve
 
 GRID = 300
 """Parts into which the budget is cut."""
+EQUAL = 1e-12  # gains that differ by no more than rounding does
 
 
 def expected_scores(curve: Curve, steps: int, shares: Floats) -> Floats:
@@ -59,14 +60,14 @@ def shared_out(gains: Floats, lean: Floats | None = None) -> Floats:
     """
     count, parts = gains.shape
     gains = gains.copy()
-    for k in np.flatnonzero((np.diff(gains, axis=1) > 0).any(axis=1)):  # few: most curves flatten out
+    for k in np.flatnonzero((np.diff(gains, axis=1) > EQUAL).any(axis=1)):  # few: most curves flatten out
         gains[k] = _falling(gains[k])
     if lean is not None:
         gains += lean[:, None]
     last = np.partition(gains, -parts, axis=None)[-parts]  # what the last part brings
-    least = max(float(last), 0.0) + 1e-12
+    least = max(float(last), 0.0) + EQUAL
     won = (gains > least).sum(axis=1).astype(np.float64)
-    tied = (np.abs(gains - last) <= 1e-12).sum(axis=1) if last > 1e-12 else np.ones(count)
+    tied = (np.abs(gains - last) <= EQUAL).sum(axis=1) if last > EQUAL else np.ones(count)
     return np.asarray((won + (parts - won.sum()) * tied / tied.sum()) / parts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rota.curves._bank import Bank, Floats, fit_bank
 from rota.curves._by_task import ByTask
@@ -47,6 +48,19 @@ class History(ByTask):
             self._second[k] += (value - 2 * last + before) ** 2
         self._last[k] = self._last[k, 1], value
         self.visits[k] += 1
+
+    def take(self, k: int, other: History) -> None:
+        """Remember of task number `k` what another history does now."""
+        for name, value in self._arrays().items():
+            value[k] = getattr(other, name)[k]
+
+    def but(self, other: History, where: NDArray[np.bool_]) -> History:
+        """A new one with the rows of another for some of the tasks."""
+        found = History(self._tasks)
+        for name, value in found._arrays().items():
+            value[:] = getattr(self, name)
+            value[where] = getattr(other, name)[where]
+        return found
 
     def noise(self) -> Floats:
         """Standard deviation of one value around its curve: a smooth one has hardly any second differences."""

@@ -14,7 +14,7 @@ from rota.policies._base import Floats, Policy, positive_weights
 from rota.policies._losses import FIRST, Guard, Losses, Measure
 
 PARTS = 60  # into which the rest of the budget is cut
-SOONEST = 40  # steps between plans: more of them cost a percent of a small model's step, and bring nothing
+SOONEST = 50  # steps between plans: more of them cost a percent of a small model's step, and bring nothing
 TIES = 1e-4  # how far the prior tells tasks apart that promise equally much
 SLACK = 2e-3  # a score that is lower by this is not worse
 Objective = Literal["average", "nobody-worse"]
@@ -48,7 +48,7 @@ class Auto(Policy):
             than with an equal share.
         score: "skill", or "likelihood": exp(-L), as the simulations have it.
         warm: Share of the horizon that is drawn from the prior.
-        every: Steps between plans; by default a sixtieth of the horizon, at least 40.
+        every: Steps between plans; by default a sixtieth of the horizon, at least 50.
         floor: Share of its prior share that every task gets.
         blend: Share of the prior in every plan.
         past: Share of the last plan in the next one.

@@ -65,7 +65,7 @@ def foresight(run: Run, history: History) -> Mapping[str, Foresight]:
 def _weighted_visits(run: Run, history: History) -> dict[str, np.ndarray]:
     """Visits of each task before each evaluation, each counted by the learning rate it had."""
     steps = run.plan["steps"]
-    rate = warmup_linear(max(1, round(run.plan.get("warmup", 0.0) * steps)), steps)
+    rate = warmup_linear(round(run.plan.get("warmup", 0.0) * steps), steps)
     seen, found, turn = dict.fromkeys(history.tasks, 0.0), [], 0
     for step in history.evaluations:
         while turn < len(history.turns) and history.turns[turn][0] < step:

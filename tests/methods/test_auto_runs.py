@@ -62,7 +62,7 @@ def test_scores_change_the_mixture(tmp_path):
 
 
 def test_auxiliary_tasks_keep_their_share_and_the_method_is_the_usual_one(tmp_path, rota_main):
-    flags = ("--tasks", "digits", "--steps", 60, "-q")
+    flags = ("--tasks", "digits", "--steps", 160, "-q")
     assert rota_main("train", *flags, "--out", tmp_path / "usual")[0] == 0
     assert rota_main("train", *flags, "--target", "left", "--out", tmp_path / "target")[0] == 0
     usual, target = Run(tmp_path / "usual"), Run(tmp_path / "target")
