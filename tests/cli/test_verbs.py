@@ -71,7 +71,7 @@ def test_the_plan_of_a_run_is_a_file_that_repeats_it(rota_main, tmp_path):
 def test_the_default_folder_says_method_and_seed(rota_main, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert rota_main("train", *TINY, "--seed", 7, "-q")[0] == 0
-    assert (tmp_path / "runs" / "uniform-7" / "summary.json").is_file()
+    assert (tmp_path / "runs" / "auto-7" / "summary.json").is_file()
 
 
 def test_progress_shows_step_speed_score_and_mixture(rota_main, tmp_path):
