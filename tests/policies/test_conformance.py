@@ -36,8 +36,8 @@ def by_name(tasks):
 
 
 POLICIES = {
-    "Auto": lambda tasks: Auto(tasks, horizon=200, every=5),
-    "AutoDev": lambda tasks: AutoDev(tasks, horizon=200, every=5),
+    "Auto": lambda tasks: Auto(tasks, horizon=200, every=20),
+    "AutoDev": lambda tasks: AutoDev(tasks, horizon=200, every=20),
     "Fixed": lambda tasks: Fixed(by_name(tasks)),
     "uniform": uniform,
     "proportional": lambda tasks: proportional(by_name(tasks)),
@@ -52,9 +52,9 @@ POLICIES = {
     "WithFloor": lambda tasks: WithFloor(Exp3S(tasks, eta=0.01), epsilon=0.2),
 }
 VARIANTS = {
-    "Auto with sizes": lambda tasks: Auto(tasks, horizon=200, sizes=by_name(tasks), batch_size=1, every=5),
+    "Auto with sizes": lambda tasks: Auto(tasks, horizon=200, sizes=by_name(tasks), batch_size=1, every=20),
     "Auto, always guarded, prior uniform": lambda tasks: Auto(
-        tasks, horizon=200, sizes=by_name(tasks), prior="uniform", guard="always", batch_size=1, every=5
+        tasks, horizon=200, sizes=by_name(tasks), prior="uniform", guard="always", batch_size=1, every=20
     ),
     "Auto without a horizon, nobody worse": lambda tasks: Auto(tasks, objective="nobody-worse", every=7),
     "Auto by likelihood": lambda tasks: Auto(tasks, horizon=300, score="likelihood", every=3, floor=0.1, past=0),
