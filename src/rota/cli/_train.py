@@ -102,8 +102,8 @@ def train(
 def _planned(file: Path | None, fields: dict[str, Any]) -> Plan:
     content = read_fields(file, "steps: 600") if file is not None else {}
     merged = merge_fields(content, fields)
-    if "target" not in merged:
-        merged.setdefault("method", USUAL)  # for one target nobody has shown that it is better
+    if merged.get("target") is None:  # for one target nobody has shown that it is better
+        merged.setdefault("method", USUAL)
     return make_plan(merged, source=str(file) if file else "the flags")
 
 

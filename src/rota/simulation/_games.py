@@ -107,7 +107,6 @@ class Game:
         scores = self.scores[rows, chosen]
         if self.kind != "memory" or self.batches is None:
             return scores
-        seen = np.floor(
-            self.visits[rows, chosen] / np.ceil(list(self.batches.values()))[chosen]
-        )  # each row of this pass
+        lengths = np.ceil(list(self.batches.values()))[chosen]
+        seen = np.floor(self.visits[rows, chosen] / lengths)  # how often, each row of this pass
         return np.asarray(scores + (1.0 - scores) * -np.expm1(-seen / 2))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -234,13 +233,13 @@ class _Training:
         )
 
     def _describe(self) -> dict[str, Any]:
-        survey, model = self.surveyor.survey if self.surveyor else None, self.engine.model
-        description = describe(
-            self.settings, self.tasks, self.policy, self.stream, self.signal, survey, model, self.session
-        )
-        reward = asdict(self.rewarder.reward) if self.rewarder else None
+        survey = self.surveyor.survey if self.surveyor else None
         trial = self.rounds.trial.describe() if self.rounds else None
-        return {**description, "trial": trial, "reward": reward, "tell_scores": self.tell_scores}
+        reward = self.rewarder.reward if self.rewarder else None
+        return describe(
+            *(self.settings, self.tasks, self.policy, self.stream, self.signal, survey, self.engine.model),
+            *(self.session, trial, reward, self.tell_scores),
+        )
 
     def close(self) -> None:
         """Write what still waits in memory, where one looks for the reason of a crash; leave the model as any other."""
@@ -252,9 +251,7 @@ class _Training:
     def _evaluate(self, done: int, bar: ProgressBar) -> None:
         result = self._score("dev")
         if self.tell_scores:
-            for task in self.policy.tasks:
-                if task in result["tasks"]:
-                    self.policy.observe(Feedback(task, result["tasks"][task]["score"], None, done))
+            self.recorder.tell_scores(done, result["tasks"])
         mixture = self.rounds.trial.mixture if self.rounds else self.policy.outlook(done)
         self.recorder.note({"kind": "eval", "step": done, **result, "mixture": mixture})
         bar.evaluated(done, result["average"], mixture)

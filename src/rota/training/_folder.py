@@ -6,7 +6,7 @@ import errno
 import platform
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from rota.settings import Settings
 from rota.signals import Signal
 from rota.streams import Stream
 from rota.tasks import Task
+from rota.training._reward import Reward
 from rota.training._session import Session
 from rota.training._survey import Survey
 
@@ -60,6 +61,9 @@ def describe(
     survey: Survey | None,
     model: nn.Module,
     session: Session,
+    trial: Mapping[str, Any] | None,
+    reward: Reward | None,
+    tell_scores: bool,
 ) -> dict[str, Any]:
     """What was asked for, as `run.json` holds it."""
     return {
@@ -84,6 +88,9 @@ def describe(
         "picking": stream.describe(),
         "signal": getattr(signal, "__name__", None),
         "survey": asdict(survey) if survey else None,
+        "trial": trial,
+        "reward": asdict(reward) if reward else None,
+        "tell_scores": tell_scores,
         "model": describe_model(model),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "processes": session.shard.world,

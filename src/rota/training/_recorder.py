@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
+from collections.abc import Mapping
 from typing import Any
 
 from rota.errors import RotaError
@@ -67,6 +68,12 @@ class Recorder:
         self._waiting.append({"note": line})
         if len(self._waiting) == 1:
             self._settle(self._waiting.popleft())
+
+    def tell_scores(self, step: int, results: Mapping[str, Mapping[str, Any]]) -> None:
+        """Tell the policy the dev scores of its tasks, which nobody chose to measure."""
+        for task in self._policy.tasks:
+            if task in results:
+                self._policy.observe(Feedback(task, results[task]["score"], None, step))
 
     def finish(self) -> None:
         """Deliver everything that still waits."""
