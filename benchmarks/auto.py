@@ -112,7 +112,8 @@ def cost() -> None:
 
 def demo_cost() -> None:
     """What `auto` adds to a step of the demo, all plans included."""
-    from rota.methods import make_plan, run_plan
+    from rota.plans import make_plan
+    from rota.runs import run_plan
 
     fields = {"tasks": ["digits"], "steps": 600, "eval_every": 600}
     with tempfile.TemporaryDirectory() as folder:

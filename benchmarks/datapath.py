@@ -130,7 +130,7 @@ def first_update(data: Path) -> dict[str, float]:
     from rota.models import MultiTaskModel, encoder_for
     from rota.policies import uniform
     from rota.settings import Settings
-    from rota.streams import TaskStream, Turn
+    from rota.streams import StepPlan, TaskStream
     from rota.training import fit
 
     class Stop(Exception):  # noqa: N818
@@ -139,7 +139,7 @@ def first_update(data: Path) -> dict[str, float]:
     begun: list[float] = []
 
     class Once(TaskStream):
-        def next(self, step: int) -> Turn:
+        def next(self, step: int) -> StepPlan:
             begun.append(time.time())
             if step == 1:
                 raise Stop
@@ -219,20 +219,20 @@ def growth() -> Iterator[dict[str, float]]:
     before = pages()
     found, done = {"own": 0.0, "files": 0.0}, threading.Event()
 
-    def look() -> None:
+    def probe() -> None:
         for name, value in pages().items():
             found[name] = max(found[name], value - before[name])
 
     def watch() -> None:
         while not done.wait(0.005):
-            look()
+            probe()
 
     thread = threading.Thread(target=watch)
     thread.start()
     try:
         yield found
     finally:
-        look()
+        probe()
         done.set()
         thread.join()
 

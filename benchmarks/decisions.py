@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rota.methods import make_plan, run_plan
+from rota.plans import make_plan
 from rota.policies import Cycle, Exp3S, Hold, Policy, Tempered, Union, WithFloor, proportional, uniform
+from rota.runs import run_plan
 from rota.schedules import annealed_power
 
 COUNTS = (8, 100, 1000, 10_000)

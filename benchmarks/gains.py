@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from rota.data import load_tasks
-from rota.methods import make_plan, run_plan
 from rota.models import MultiTaskModel, encoder_for
+from rota.plans import make_plan
 from rota.policies import uniform
 from rota.runlog import Run
+from rota.runs import run_plan
 from rota.settings import Settings
 from rota.signals import prediction_gain
 from rota.training import fit
@@ -49,7 +50,7 @@ def correlations(folder: Path) -> None:
     model = MultiTaskModel(encoder_for(tasks, "auto"), tasks)
     settings = Settings(steps=LONG, eval_every=LONG)
     names = [task.name for task in tasks]
-    fit(model, tasks, uniform(names), folder, settings, signal=prediction_gain, progress=False)
+    fit(model, tasks, uniform(names), folder, settings, listen=prediction_gain, progress=False)
     lines = Run(folder).lines("step")
     print(f"\ncorrelation of prediction_gain with visit_gain, {LONG} updates of a uniform run")
     print(f"  {'task':8} {'same visit':>14} {'visit before':>14} {f'means of {BLOCK}':>14}")

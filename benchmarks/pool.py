@@ -28,14 +28,12 @@ from datapath import TASKS, data_folder, versions
 from scipy.stats import spearmanr
 
 from rota.data import Reading, load_tasks
+from rota.draws import Queue
 from rota.models import MultiTaskModel, Parts, Pretrained, camtl, evaluating, pretrained, with_frozen_rows
 from rota.policies import uniform
-from rota.settings import Settings
-from rota.streams import MTUncertainty, PoolStream, Question, Queue, Stream, TaskStream
+from rota.streams import CandidateQuery, MTUncertainty, PoolStream, Stream, TaskStream
 from rota.tasks import Batch, Task
-from rota.training._questions import Questions
-from rota.training._session import Session
-from rota.training.engine import EagerEngine
+from rota.testing import access_to
 
 BATCH, ROOM = 32, 4 * 2**30
 LIMITS = {"exact": ("literal", 0.8), "kept": ("literal", 0.6), "CA-MTL": ("plain", 1.5)}
@@ -67,12 +65,10 @@ class Arm:
     taken: int = 0
 
     def __post_init__(self) -> None:
-        settings = Settings(steps=10_000, batch_size=BATCH, lr=5e-5, engine="eager", precision="no", delay=0)
-        session = Session(settings)
-        self.engine = EagerEngine(self.model, self.tasks, settings, session.accelerator)
+        access = access_to(self.model, self.tasks, steps=10_000, batch_size=BATCH, lr=5e-5)
+        self.engine = access.engine
         self.made = self.stream(self.tasks, uniform([task.name for task in self.tasks]), BATCH, **self.options)
-        if isinstance(self.made, PoolStream):
-            self.made.ask = Questions(self.engine, self.tasks, session, seed=0)
+        self.made.connect(access)
 
     def step(self) -> None:
         self.engine.update(self.made.next(self.taken))
@@ -83,14 +79,13 @@ class Literal(Arm):
     """The algorithm as it is printed."""
 
     def step(self) -> None:
-        turn_of, self.made.ask = self.made.ask, self._ask
-        turn = self.made.next(self.taken)
-        self.made.ask = turn_of
-        self._train({part.task: part.ids for part in turn.parts})
+        self.made._ask = self._ask
+        plan = self.made.next(self.taken)
+        self._train({part.task: part.ids for part in plan.parts})
         self.taken += 1
 
     @torch.no_grad()
-    def _ask(self, question: Question) -> dict[str, Any]:
+    def _ask(self, question: CandidateQuery) -> dict[str, Any]:
         with evaluating(self.model):
             inputs, owners, batches = self._all(question.candidates)
             outputs = self.model.several([task.name for task in self.tasks], inputs, owners)
@@ -111,8 +106,8 @@ class Literal(Arm):
         ]
         torch.stack(losses).mean().backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.engine.optimizer.step()
-        self.engine.optimizer.zero_grad(set_to_none=True)
+        self.engine.learner.optimizer.step()
+        self.engine.learner.optimizer.zero_grad(set_to_none=True)
 
     def _all(self, chosen: dict[str, Any]) -> tuple[dict[str, torch.Tensor], torch.Tensor, dict[str, Batch]]:
         batches = {
@@ -229,23 +224,26 @@ def agreement(model: MultiTaskModel, tasks: list[Task], trained: int, pools: int
     exact = Arm(own.model, tasks, PoolStream, {"select": MTUncertainty(regression="loss")})
     ask = exact.made.ask
     select = exact.made.select
-    cheap: dict[str, Callable[[Question], Question]] = {
-        "half precision": lambda q: Question(q.step, q.candidates, q.most, q.select, half=True),
-        **{f"layer {k}": lambda q, k=k: Question(q.step, q.candidates, q.most, q.select, layer=k) for k in (3, 4, 5)},
+    cheap: dict[str, Callable[[CandidateQuery], CandidateQuery]] = {
+        "half precision": lambda q: CandidateQuery(q.step, q.candidates, q.most, q.select, half=True),
+        **{
+            f"layer {k}": lambda q, k=k: CandidateQuery(q.step, q.candidates, q.most, q.select, layer=k)
+            for k in (3, 4, 5)
+        },
     }
     same: dict[str, list[float]] = {name: [] for name in cheap}
     ranks: dict[str, list[float]] = {name: [] for name in cheap}
     for number in range(pools):
         candidates = {t.name: exact.made._candidates(t.name, BATCH) for t in tasks}
-        question = Question(number, candidates, dict.fromkeys(candidates, BATCH), select)
+        question = CandidateQuery(number, candidates, dict.fromkeys(candidates, BATCH), select)
         found = ask(question)
         picked = set(select.pick(found, BATCH, np.random.default_rng(0)))
         for name, change in cheap.items():
             other = ask(change(question))
             same[name].append(len(picked & set(select.pick(other, BATCH, np.random.default_rng(0)))) / BATCH)
             scores = [
-                np.concatenate(list(select.scores(facts, np.random.default_rng(0)).values()))
-                for facts in (found, other)
+                np.concatenate(list(select.scores(row_stats, np.random.default_rng(0)).values()))
+                for row_stats in (found, other)
             ]
             ranks[name].append(float(spearmanr(*scores).statistic))
     print(

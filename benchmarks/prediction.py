@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rota.report import Foresight, foresight, read_history
+from rota.analysis import Foresight, foresight, read_history
 from rota.runlog import find_runs
 
 

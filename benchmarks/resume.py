@@ -56,7 +56,7 @@ def run_until(folder: Path, stop: int, resume: bool) -> float:
 
     settings = Settings(steps=100_000, batch_size=4, eval_every=100_000, checkpoint_every=500)
     try:
-        fit(Linear(), tasks(), Exp3S(list("abc")), folder, settings, signal=signal, resume=resume, progress=False)
+        fit(Linear(), tasks(), Exp3S(list("abc")), folder, settings, listen=signal, resume=resume, progress=False)
     except Stop:
         return first
     raise AssertionError("the run ended before it was stopped")

@@ -6,7 +6,6 @@ python benchmarks/survey.py [--data DIR]     # minilm on RTE's dev rows; without
 from __future__ import annotations
 
 import argparse
-import functools
 import resource
 import statistics
 import time
@@ -14,12 +13,11 @@ from collections.abc import Callable
 
 import torch
 
-from rota.methods import make_plan
-from rota.methods._run import tasks_of
 from rota.models import MultiTaskModel, encoder_for
-from rota.streams import Shard
-from rota.training import Survey, evaluate, look
-from rota.training._survey import Surveyor
+from rota.plans import make_plan, tasks_of
+from rota.sources import Moment, Survey
+from rota.testing import access_to
+from rota.training import evaluate
 
 ROUNDS, CAP, SOME = 3, 2**28, 40
 
@@ -41,8 +39,8 @@ def main() -> None:
     rows = tasks[0].size("dev")
 
     def survey(**options: object) -> Callable[[], object]:
-        surveyor = Surveyor(Survey("bald", **options), model, tasks, seed=0, batch_size=None)  # type: ignore[arg-type]
-        return lambda: surveyor(0, functools.partial(look, model), Shard(), lambda own: [own])
+        feed = Survey("bald", every=1, **options).open(access_to(model, tasks))  # type: ignore[arg-type]
+        return lambda: feed.at_step_end(Moment(1))
 
     survey(passes=2, rows=1)()  # what the first pass allocates for good
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -30,13 +30,15 @@ from datapath import TASKS, data_folder, versions, why_skipped
 from torch import Tensor, nn
 from torch.utils.data import Dataset, SequentialSampler
 
+from rota.arrays import Ids
 from rota.data import Reading, load_tasks
+from rota.engine import StepPlan
 from rota.models import MultiTaskModel, encoder_for
 from rota.policies import uniform
 from rota.schedules import warmup_linear
 from rota.settings import Settings
-from rota.streams import TaskStream, Turn
-from rota.tasks import Batch, Ids, Task
+from rota.streams import TaskStream
+from rota.tasks import Batch, Task
 from rota.training import fit
 
 LIMITS = {"bare": 0.97, "Trainer": 1.0}
@@ -116,7 +118,7 @@ def order_of(case: Case, seed: int) -> Order:
     """The rows that fit will train on."""
     stream = TaskStream(case.tasks, uniform([task.name for task in case.tasks]), case.batch, seed)
     turns = (stream.next(step) for step in range(case.steps))
-    return [(turn.parts[0].task, turn.parts[0].ids) for turn in turns]
+    return [(plan.parts[0].task, plan.parts[0].ids) for plan in turns]
 
 
 def train_fit(case: Case, seed: int, order: Order, clock: Clock) -> float:
@@ -126,7 +128,7 @@ def train_fit(case: Case, seed: int, order: Order, clock: Clock) -> float:
     in memory until there are a hundred)."""
 
     class Timed(TaskStream):
-        def next(self, step: int) -> Turn:
+        def next(self, step: int) -> StepPlan:
             clock.tick()
             return super().next(step)
 

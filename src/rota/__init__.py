@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rota.errors import RotaError
+from rota.errors import RotaError, missing_package
 from rota.feedback import Choice, Feedback
 from rota.policies import (
     Auto,
+    AutoDev,
     Cycle,
     Exp3S,
     Fixed,
     Hold,
     Policy,
     Tempered,
+    Thompson,
     Tracking,
     Union,
     WithEnds,
@@ -23,20 +26,46 @@ from rota.policies import (
 )
 
 if TYPE_CHECKING:
+    from rota.settings import Settings
+    from rota.tasks import (
+        Answer,
+        Classification,
+        Cloze,
+        GroupedAnswers,
+        MultipleChoice,
+        Regression,
+        Span,
+        SpanClassification,
+        Tagging,
+        Task,
+    )
     from rota.training import evaluate, fit
 
 __version__ = "0.1.0"
 __all__ = [
+    "Answer",
     "Auto",
+    "AutoDev",
     "Choice",
+    "Classification",
+    "Cloze",
     "Cycle",
     "Exp3S",
     "Feedback",
     "Fixed",
+    "GroupedAnswers",
     "Hold",
+    "MultipleChoice",
     "Policy",
+    "Regression",
     "RotaError",
+    "Settings",
+    "Span",
+    "SpanClassification",
+    "Tagging",
+    "Task",
     "Tempered",
+    "Thompson",
     "Tracking",
     "Union",
     "WithEnds",
@@ -47,11 +76,20 @@ __all__ = [
     "uniform",
 ]
 
+_LATE = {"Settings": "rota.settings", "evaluate": "rota.training", "fit": "rota.training"}
+"""What takes a while to import, or needs torch, and where it is; the kinds of tasks are with `Task`."""
+
 
 def __getattr__(name: str) -> Any:
-    """`rota.fit` and `rota.evaluate` need torch; they are imported when somebody asks for them."""
-    if name in ("evaluate", "fit"):
-        from rota import training
+    if name not in __all__:
+        raise AttributeError(f"module 'rota' has no attribute '{name}'")
+    try:
+        return getattr(import_module(_LATE.get(name, "rota.tasks")), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "rota":
+            raise
+        raise missing_package(f"`rota.{name}`", str(error.name), "train") from error
 
-        return getattr(training, name)
-    raise AttributeError(f"module 'rota' has no attribute '{name}'")
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

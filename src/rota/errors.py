@@ -11,6 +11,10 @@ class RotaError(ValueError):
     """Wrong input. The command line prints it as one sentence and exits with code 2."""
 
 
+class MissingPackageError(RotaError, ImportError):
+    """A package that is not installed, and which extra brings it."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that `name` was probably meant to be.
 
@@ -30,6 +34,24 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> RotaError:
     near = nearest(name, names)
     hint = f" Did you mean '{near}'?" if near else ""
     return RotaError(f"Unknown {kind} '{name}'.{hint} Known: {', '.join(names)}.")
+
+
+def resuming(folder: object, checkpoint: str | None = None) -> str:
+    """How a run is gone on with, as a program says it; the command line puts it into its own words.
+
+    >>> resuming("runs/a")
+    "fit(…, 'runs/a', resume=True)"
+    """
+    return f"fit(…, '{folder}', resume={True if checkpoint is None else repr(checkpoint)})"
+
+
+def missing_package(what: str, package: str, extra: str) -> RotaError:
+    """What to say where a package is missing that is not needed by everybody.
+
+    >>> print(missing_package("A search for ratios", "optuna", "search"))
+    A search for ratios needs the package optuna. Install it: pip install 'rota[search]'.
+    """
+    return MissingPackageError(f"{what} needs the package {package}. Install it: pip install 'rota[{extra}]'.")
 
 
 def describe_mistakes(mistakes: Sequence[Mapping[str, Any]], known: Sequence[str]) -> str:

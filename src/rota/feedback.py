@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What came back about one task, in the unit that its policy asks for (gain, uncertainty, loss).
+    """What came back about one task, in the unit that its policy hears (gain, uncertainty, loss; `Policy.hears`).
 
     Args:
         task: Name of the task.
@@ -16,6 +16,7 @@ class Feedback:
             was measured (a survey, a joint step), so that it counts with weight 1.
         step: Step of that choice; values may come late and out of order.
         round: Round of that choice, where tasks are held for several steps (`Hold`).
+        about: The word for what was measured, such as "loss" or "score". None: the only one that the policy hears.
     """
 
     task: str
@@ -23,6 +24,7 @@ class Feedback:
     probability: float | None = None
     step: int | None = None
     round: int | None = None
+    about: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Choice:
     """Whose turn it is, and how likely that was.
 
     >>> Choice("rte", probability=0.25, step=7).scored(0.5)
-    Feedback(task='rte', value=0.5, probability=0.25, step=7, round=None)
+    Feedback(task='rte', value=0.5, probability=0.25, step=7, round=None, about=None)
     """
 
     task: str
@@ -38,6 +40,6 @@ class Choice:
     step: int
     round: int | None = None
 
-    def scored(self, value: float) -> Feedback:
+    def scored(self, value: float, about: str | None = None) -> Feedback:
         """The feedback that says: this choice brought `value`."""
-        return Feedback(self.task, value, self.probability, self.step, self.round)
+        return Feedback(self.task, value, self.probability, self.step, self.round, about)

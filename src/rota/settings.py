@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-Count = Annotated[int, Field(ge=1, le=2**31)]
+from rota.errors import RotaError, describe_mistakes
+from rota.limits import Count
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)  # which has no public name
 
 
-class Settings(BaseModel):
+class _SaysWhatIsWrong(ModelMetaclass):
+    """A class of pydantic's whose mistakes are one sentence. Where a file is read, `model_validate` is called instead,
+    and whoever reads it says which file that was."""
+
+    def __call__(cls: Any, *args: Any, **fields: Any) -> Any:  # noqa: N805 - its instances are classes
+        try:
+            return super().__call__(*args, **fields)
+        except ValidationError as error:
+            raise RotaError(f"{cls.__name__}: {describe_mistakes(error.errors(), list(cls.model_fields))}") from error
+
+
+class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
     """Settings of one training. Their descriptions are the help of the command line."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -44,8 +60,14 @@ class Settings(BaseModel):
         description="how a step is executed: one operation after the other (eager), as a captured CUDA graph (graph; "
         "auto where it can be), or captured with compiled layers, for long runs (compile)",
     )
-    eval_every: Count | None = Field(None, description="steps between evaluations; default a twentieth of all")
-    eval_rows: Count | None = Field(None, description="rows of a task in an evaluation; default all")
+    eval_every: Count | None = Field(
+        None,
+        description="steps between evaluations; default a twentieth of all, or what a quarter of the cost pays",
+    )
+    eval_rows: Count | None = Field(
+        None,
+        description="rows of a task in an evaluation; default all at the end, before that what the quarter pays",
+    )
     eval_batch_size: Count | None = Field(
         None, description="rows per forward pass of an evaluation; default 250, 32 of texts on a CPU"
     )
@@ -85,7 +107,3 @@ class Settings(BaseModel):
     @property
     def highest_rate(self) -> float:
         return 5e-3 if self.lr is None else self.lr
-
-    @property
-    def evaluation_interval(self) -> int:
-        return self.eval_every or max(1, math.ceil(self.steps / 20))

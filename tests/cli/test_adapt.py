@@ -12,7 +12,7 @@ from run_tools import assert_same_run
 from test_errors import assert_refused
 from test_texts import QUICK, sentence, write_rte
 
-from rota.methods import Trained
+from rota.inference import Trained
 from rota.runlog import Run
 
 

@@ -89,7 +89,7 @@ def test_autosem_without_its_stages_and_without_baselines(rota_main, tmp_path):
         (["select", "--target", "left", "--tasks", "left"], "expects candidates beside the target"),
         (["search"], "expects --target"),
         (["search", "--target", "left", "--tasks", "left"], "two or more different tasks"),
-        (["search", "--target", "left", "--primary", "20"], "such as 1-20"),
+        (["search", "--target", "left", "--primary", "20"], "'primary.1' is missing"),
         (["search", "--target", "left", "--method", "cycle"], "decides --method itself"),
         (["search", "--target", "left", "--storage", "somewhere"], "A storage is"),
         (["search", "nowhere"], "Expected a run folder"),

@@ -83,7 +83,7 @@ def test_all_methods_are_those_that_need_nothing_else(rota_main, tmp_path):
     assert "autosem" not in err
     _, _, err = rota_main("compare", *flags, "--target", "left")
     assert "autosem" in err
-    assert METHODS["autosem"].for_target
+    assert "target" in METHODS["autosem"].needs
 
 
 def test_equal_cost_is_measured_before(rota_main, tmp_path):

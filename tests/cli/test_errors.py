@@ -42,7 +42,7 @@ def assert_refused(result, *parts):
         (["--method", "fixed"], ["Options of method 'fixed'", "'weights' is missing"]),
         (["--method", "exp3s", "--option", "etta=1"], ["unknown field 'etta'", "did you mean 'eta'?"]),
         (["--method", "exp3s", "--option", "eta=big"], ["'eta' expects number", "found 'big'"]),
-        (["--method", "exp3s", "--option", "eta=-1"], ["eta above 0. Found -1"]),
+        (["--method", "exp3s", "--option", "eta=-1"], ["'eta' expects greater than 0, found -1"]),
         (["--method", "uniform", "--option", "eta=1"], ["unknown field 'eta'"]),
         (["--lr", "inf"], ["'lr' expects a finite number"]),
         (["--threads", "99999999999"], ["'threads' expects less than or equal to 1024"]),
@@ -54,7 +54,7 @@ def assert_refused(result, *parts):
         (["--method", "annealed", "--option", "epochs=0"], ["'epochs' expects greater than or equal to 1"]),
         (["--method", "exp3s", "--option", "eta=[1"], ["--option eta: expected YAML"]),
         (["--rows", "left={"], ["--rows left: expected YAML"]),
-        (["--method", "uniform", "--weights", "left=1"], ["unknown field 'weights'", "known: none"]),
+        (["--method", "uniform", "--option", "weights=left=1"], ["unknown field 'weights'", "known: none"]),
         (["--method", "a\nb"], ["Unknown method 'a b'"]),
         (["--stpes", "3"], ["No such option: --stpes", "See `rota train --help`"]),
         (["--checkpoint", "step-1"], ["--checkpoint expects --resume FOLDER"]),
@@ -77,12 +77,12 @@ def test_wrong_flags(rota_main, tmp_path, flags, parts):
     ],
 )
 def test_wrong_weights(rota_main, tmp_path, method, weights, part):
-    flags = ["--tasks", "left,right", "--method", method, "--weights", weights]
+    flags = ["--tasks", "left,right", "--method", method, "--option", f"weights={weights}"]
     assert_refused(rota_main("train", *flags, *TINY, "--out", tmp_path / "r"), part)
 
 
 def test_a_single_weight_of_zero_is_allowed(rota_main, tmp_path):
-    flags = ["--tasks", "left,right", "--method", "fixed", "--weights", "left=0,right=1"]
+    flags = ["--tasks", "left,right", "--method", "fixed", "--option", "weights=left=0,right=1"]
     assert rota_main("train", *flags, *TINY, "--out", tmp_path / "r")[0] == 0
 
 

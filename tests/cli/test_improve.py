@@ -49,7 +49,7 @@ def test_wrong_input_is_refused_with_a_sentence(rota_main, logged, tmp_path):
         (("improve", logged, "--reward", "herd"), "heard"),
         (("improve", tmp_path / "none"), "Expected a run folder"),
         (("train", "--mixture", tmp_path / "none"), "as `rota improve -o` writes it"),
-        (("train", "--mixture", logged / "run.json", "--weights", "left=1"), "Found both"),
+        (("train", "--mixture", logged / "run.json", "--option", "weights=left=1"), "Found both"),
     ]:
         code, _, error = rota_main(*arguments)
         assert code == 2

@@ -8,7 +8,8 @@ import json
 
 import pytest
 
-from rota.methods import make_plan, run_plan
+from rota.plans import make_plan
+from rota.runs import run_plan
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rota.methods import Trained
+from rota.inference import Trained
 from rota.runlog import Run
 
 TINY = ["--steps", 8, "--eval-every", 4, "--rows", "left=40,right=40,noise=40", "--tasks", "left,right,noise", "-q"]
@@ -54,7 +54,7 @@ def test_multitask_keeps_the_best_model_of_each_task_unless_told_otherwise(rota_
     ("flags", "said"),
     [
         (["--target", "lefd"], "target 'lefd'"),
-        (["--method", "alphavil"], "Choose with --target"),
+        (["--method", "alphavil"], "'alphavil' expects a target. Choose one of left, right, noise"),
         (["--method", "thompson"], "'thompson' expects a target"),
         (["--method", "singletask"], "expects a target. Choose one of left, right, noise"),
         (["--method", "alphavil", "--target", "left", "--tasks", "left"], "expects other tasks beside the target"),

@@ -13,19 +13,20 @@ import yaml
 from run_tools import assert_same_run, checkpoints, command, rota
 
 import rota as rota_package
-from rota.methods import METHODS, Plan
+from rota.methods import METHODS
+from rota.plans import Plan
 from rota.runlog import Run
+from rota.sources import Survey
 
 TINY = ["--steps", 6, "--eval-every", 3, "--rows", "left=40,right=40", "--tasks", "left,right"]
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_trains(rota_main, tmp_path, method):
-    flags = ["--weights", "left=1,right=2"] if method in ("fixed", "cycle", "joint") else []
-    if METHODS[method].make_trial or METHODS[method].make_reward or METHODS[method].target_only:
-        flags = ["--target", "left"]
-    if method in ("autosem", "random-ratio"):
-        flags = ["--target", "left", *(["--option", "trials=2", "--option", "rounds=3"] if method == "autosem" else [])]
+    flags = ["--option", "weights=left=1,right=2"] if method in ("fixed", "cycle", "joint") else []
+    flags += ["--target", "left"] if "target" in METHODS[method].needs else []
+    flags += ["--option", "trials=2", "--option", "rounds=3"] if method == "autosem" else []
+    flags += ["--option", "round=3"] if method == "thompson" else []
     code, out, err = rota_main("train", *TINY, "--method", method, *flags, "--out", tmp_path / "r")
     assert code == 0, err
     assert "average" in out
@@ -33,11 +34,12 @@ def test_every_method_trains(rota_main, tmp_path, method):
     run = Run(tmp_path / "r")
     assert run.plan["method"] == method
     updates = sum(run.summary["updates"].values())
-    if METHODS[method].stream in ("mixed", "pool"):
+    stream = run.info["stream"]
+    if stream in ("MixedStream", "PoolStream"):
         assert 6 <= updates <= 12  # a batch has rows of one task, or of both
     else:
         # Two branches of two steps and a joint try of two, with a batch of both tasks: diw's one round.
-        assert updates == {"diw": 8}.get(method, 12 if METHODS[method].stream == "joint" else 6)
+        assert updates == {"diw": 8}.get(method, 12 if stream == "JointStream" else 6)
 
 
 def test_flags_win_over_the_file(rota_main, tmp_path):
@@ -97,7 +99,7 @@ def test_toytext_trains_every_kind_of_task(rota_main, tmp_path):
 
 
 def _weights():
-    return ["--weights", "mood=1,follows=1,howmany=1,where=1,roles=1,who=1"]
+    return ["--option", "weights=mood=1,follows=1,howmany=1,where=1,roles=1,who=1"]
 
 
 def test_demo_compares_methods_writes_a_page_and_goes_on_where_it_stopped(rota_main, tmp_path):
@@ -115,15 +117,12 @@ def test_demo_compares_methods_writes_a_page_and_goes_on_where_it_stopped(rota_m
 
 
 def test_active_training_with_surveys_and_its_report(rota_main, tmp_path):
-    flags = ("--method", "active", "--option", "every=5", "--option", "score=bald", "--uncertainty-rows", 20)
+    flags = ("--method", "active", "--option", "every=5", "--option", "score=bald", "--option", "rows=20")
     code, out, error = rota_main("train", *TINY, *flags, "--out", tmp_path / "r")
     assert code == 0, error
-    assert "Surveys took" in out
+    assert "Measuring what the policy hears took" in out
     info = json.loads((tmp_path / "r" / "run.json").read_text())
-    assert info["survey"] == {
-        **{"score": "bald", "every": 5, "passes": 8, "scope": "all"},
-        **{"rows": 20, "capped": True, "memory": 2**30},
-    }
+    assert info["listen"] == [Survey("bald", every=5, rows=20).describe()]
     assert rota_main("report", tmp_path / "r")[0] == 0
     page = (tmp_path / "r" / "report.html").read_text()
     assert "Convergence" in page
@@ -141,7 +140,10 @@ def test_report_of_one_run(rota_main, tmp_path):
 def test_methods_and_tasks_are_listed(rota_main):
     _, out, _ = rota_main("methods")
     assert all(name in out for name in METHODS)
-    assert "eta=0.001" in out
+    _, out, _ = rota_main("methods", "exp3s")
+    for part in ("eta", "0.001", "number > 0", "Step size η of the weights.", "rho | pi"):
+        assert part in out
+    assert rota_main("methods", "exp3")[2].startswith("rota: Unknown method 'exp3'. Did you mean 'exp3s'?")
     _, out, _ = rota_main("tasks")
     for part in ("left", "noise", "(auxiliary)", "1,200", "multiple choice (3 choices)", "answer span"):
         assert part in out

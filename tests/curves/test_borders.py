@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rota.curves import Borders
+from rota.curves import PassBoundaries
 
 LENGTH = 40
 
 
 def measured(losses, noise=0.05, length=LENGTH):
-    borders = Borders(["a"], np.array([float(length)]))
+    borders = PassBoundaries(["a"], np.array([float(length)]))
     for loss in losses:
         borders.add(0, float(loss))
     return borders, borders.shares(np.ones(1), np.full(1, noise))[0]
@@ -42,7 +42,7 @@ def test_nobody_is_acquitted_before_a_border_was_seen():
 
 
 def test_a_task_without_borders_is_believed_to_be_like_the_others():
-    borders, visits = Borders(["a", "b"], np.array([40.0, 1000.0])), np.arange(6 * LENGTH)
+    borders, visits = PassBoundaries(["a", "b"], np.array([40.0, 1000.0])), np.arange(6 * LENGTH)
     for visit in visits:
         borders.add(0, 1 - visit / 400)
         borders.add(1, 1 - visit / 400)
@@ -52,7 +52,7 @@ def test_a_task_without_borders_is_believed_to_be_like_the_others():
 
 def test_what_was_seen_survives_being_saved_in_another_order():
     rng = np.random.default_rng(0)
-    one, other = Borders(["a", "b"], np.array([8.0, 5.0])), Borders(["b", "a"], np.array([5.0, 8.0]))
+    one, other = PassBoundaries(["a", "b"], np.array([8.0, 5.0])), PassBoundaries(["b", "a"], np.array([5.0, 8.0]))
     for loss in rng.random(37):
         one.add(0, loss)
         one.add(1, loss)

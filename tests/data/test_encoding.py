@@ -91,8 +91,8 @@ def test_a_shelf_gives_the_same_rows_in_any_width(bert):
     for rows in (chosen, encoded(tagged, bert)[0], encoded(several, bert)[0]):
         plain = rows.batch(np.array([1, 0]))
         own = plain.inputs["tokens"].shape[-1]
-        shelf = rows.shelf().to(torch.device("cpu"))
-        wide, narrow = (shelf.take(torch.tensor([1, 0]), width) for width in (own + 3, own - 1))
+        device_rows = rows.device_rows().to(torch.device("cpu"))
+        wide, narrow = (device_rows.take(torch.tensor([1, 0]), width) for width in (own + 3, own - 1))
         for name, tensor in plain.inputs.items():
             assert wide.inputs[name][..., :own].equal(tensor)
             assert not wide.inputs[name][..., own:].any()  # padding is 0 here

@@ -260,12 +260,12 @@ def test_neither_folder_nor_hub(tmp_path, tiny_bert, monkeypatch):
         "(ConnectionError: Couldn't reach 'nyu-mll/glue' on the Hub)",
     ):
         load_tasks(["rte"], reading)
-    with assert_refuses("Expected the files of task 'cola' in a folder (none is named: --data DIR), or"):
+    with assert_refuses("Expected the files of task 'cola' in a folder (none is named: Plan(data=…)), or"):
         load_tasks(["cola"], type(reading)(encoder=str(tiny_bert), cache=tmp_path / "cache"))
 
 
 def test_without_the_package_of_the_hub(tmp_path, tiny_bert, monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with assert_refuses(f"Task 'rte' was not found in {tmp_path / 'data'}", "need the package datasets", "rota[hub]"):
+    with assert_refuses(f"Task 'rte' was not found in {tmp_path / 'data'}", "needs the package datasets", "rota[hub]"):
         load_tasks(["rte"], reading_in(tmp_path, tiny_bert))
     assert named_task("rte").local(None) == {}

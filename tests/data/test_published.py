@@ -53,8 +53,8 @@ def test_lines_and_rows_that_are_left_out_are_counted(tmp_path, tiny_bert):
 def test_equal_rows_of_two_files_stay_and_know_their_part(tmp_path, tiny_bert):
     task, _ = load(tmp_path, tiny_bert, "mnli", CASES["mnli"][1])
     assert task.splits["dev"].side["part"].tolist() == [0, 1, 1]
-    facts = {"predicted": torch.tensor([1, 0, 2]), "label": task.splits["dev"].labels()}
-    assert task.kind.metrics(facts, task.splits["dev"]) == {"accuracy_matched": 1.0, "accuracy_mismatched": 0.5}
+    row_stats = {"predicted": torch.tensor([1, 0, 2]), "label": task.splits["dev"].labels()}
+    assert task.kind.metrics(row_stats, task.splits["dev"]) == {"accuracy_matched": 1.0, "accuracy_mismatched": 0.5}
 
 
 def test_copa_asks_for_cause_or_effect(tmp_path, tiny_bert):
@@ -88,8 +88,8 @@ def test_multirc_rows_are_answers_of_questions(tmp_path, tiny_bert):
     assert rows.side["group"].tolist() == [0, 0, 1]
     assert task.notes["counted"] == {split: {"empty answers": 1} for split in ("train", "dev")}
     assert isinstance(task.kind, GroupedAnswers)
-    facts = {"predicted": torch.tensor([1, 0, 1]), "label": rows.labels()}
-    assert task.kind.metrics(facts, rows) == pytest.approx({"exact_match": 1 / 2, "f1": 2 / 3})
+    row_stats = {"predicted": torch.tensor([1, 0, 1]), "label": rows.labels()}
+    assert task.kind.metrics(row_stats, rows) == pytest.approx({"exact_match": 1 / 2, "f1": 2 / 3})
 
 
 def test_record_rows_are_entities_in_the_gap(tmp_path, tiny_bert):
@@ -102,7 +102,7 @@ def test_record_rows_are_entities_in_the_gap(tmp_path, tiny_bert):
     assert halves(rows, tokenizer) == [("catsatanddogran", "catran"), ("catsatanddogran", "dogran")]
     assert rows.labels().tolist() == [0, 1]
     assert isinstance(task.kind, Cloze)
-    chosen = task.kind.facts(torch.tensor([[0.0, 1.0], [0.0, 2.0]]), rows.labels())
+    chosen = task.kind.row_stats(torch.tensor([[0.0, 1.0], [0.0, 2.0]]), rows.labels())
     assert task.kind.metrics(chosen, rows) == {"exact_match": 1.0, "f1": 1.0}
 
 

@@ -92,7 +92,7 @@ def test_a_table_with_nothing_but_a_header_leaves_nothing_in_the_cache(tmp_path,
 def test_a_folder_that_is_none(tmp_path, tiny_bert, monkeypatch):
     reading = reading_in(tmp_path, tiny_bert)
     (tmp_path / "data").rmdir()
-    with assert_refuses("--data expects a folder. Found none at ", tmp_path / "data"):
+    with assert_refuses("Plan(data=…) expects a folder. Found none at ", tmp_path / "data"):
         load_tasks(["rte"], reading)
     monkeypatch.setenv("ROTA_DATA", str(tmp_path / "elsewhere"))
     with assert_refuses("$ROTA_DATA expects a folder. Found none at ", tmp_path / "elsewhere"):

@@ -7,9 +7,11 @@ import json
 import pytest
 from run_tools import assert_same_run
 
-from rota.methods import make_plan, run_plan
+from rota.callbacks import Callback
+from rota.plans import make_plan
 from rota.policies import AutoDev
 from rota.runlog import Run
+from rota.runs import run_plan
 
 PLAN = {"tasks": ["digits"], "steps": 120, "eval_every": 10, "checkpoint_every": 10, "eval_rows": 40}
 
@@ -19,13 +21,13 @@ class CrashError(Exception):
 
 
 def trained(folder, method, resume=False, crash_at=None, **options):
-    def watch(step, average):
-        if step == crash_at:
-            raise CrashError
-        return False
+    class Crashing(Callback):
+        def on_evaluate(self, done, evaluation, mixture):
+            if done == crash_at:
+                raise CrashError
 
     plan = make_plan({**PLAN, "method": method, "options": {"every": 10, **options}})
-    return run_plan(plan, folder, resume=resume, progress=False, watch=watch)
+    return run_plan(plan, folder, resume=resume, progress=False, callbacks=[Crashing()])
 
 
 @pytest.mark.parametrize("method", ["auto", "auto-dev"])
@@ -50,7 +52,7 @@ def test_dev_scores_reach_the_policy_at_every_evaluation(tmp_path, monkeypatch):
     run = trained(tmp_path / "r", "auto-dev")
     logged = [(line["step"], task, own["score"]) for line in run.lines("eval") for task, own in line["tasks"].items()]
     assert sorted(heard) == sorted(logged)
-    assert run.info["tell_scores"] is True
+    assert [source["says"] for source in run.info["listen"]] == ["loss", "score"]
     assert len({line["step"] for line in run.lines("eval")}) == 13
 
 

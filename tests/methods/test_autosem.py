@@ -13,21 +13,12 @@ from optuna import TrialPruned
 from run_tools import command, rota
 
 from rota.errors import RotaError
-from rota.methods import (
-    FLOOR,
-    METHODS,
-    Given,
-    InnerRuns,
-    find_ratio,
-    make_plan,
-    ratio_found,
-    run_plan,
-    select_from,
-    tasks_alike,
-)
+from rota.methods import METHODS, InnerRuns, RunContext, find_ratio, ratio_found
 from rota.methods._ratio import RatioTrainings
+from rota.plans import make_plan, tasks_alike
 from rota.runlog import SEARCH, Run, best_trial, find_runs
-from rota.search import Beliefs
+from rota.runs import run_plan
+from rota.search import FLOOR, Beliefs, select_from
 from rota.tasks import Classification, MultipleChoice, Regression, Task, TensorRows
 
 FIELDS = {
@@ -123,7 +114,7 @@ def test_a_hopeless_training_ends_early_and_says_so(tmp_path):
             raise TrialPruned
 
     heard: list[int] = []
-    inner = InnerRuns(make_plan(FIELDS), tmp_path / "s", progress=False, outer=False)
+    inner = InnerRuns(run_plan, make_plan(FIELDS), tmp_path / "s", progress=False, outer=False)
     train = RatioTrainings(inner)
     for _ in range(2):  # and so again, if somebody was killed before the search knew it
         with pytest.raises(TrialPruned):
@@ -131,7 +122,7 @@ def test_a_hopeless_training_ends_early_and_says_so(tmp_path):
     assert heard == [10, 10]
     run = Run(tmp_path / "s" / "runs" / "1-2-seed-0")
     assert run.finished
-    assert run.summary["stopped"] == "given up"
+    assert run.summary["stopped"] == "pruned"
     assert run.summary["steps"] == 10
     # The search may think otherwise by now, but half a training has no score.
     with pytest.raises(TrialPruned):
@@ -142,7 +133,7 @@ def test_a_storage_that_fails_does_not_end_a_training(tmp_path):
     def report(step, score):
         raise OSError("no storage")
 
-    train = RatioTrainings(InnerRuns(make_plan(FIELDS), tmp_path / "s", progress=False, outer=False))
+    train = RatioTrainings(InnerRuns(run_plan, make_plan(FIELDS), tmp_path / "s", progress=False, outer=False))
     with pytest.raises(OSError, match="no storage"):
         train({"left": 1, "noise": 2}, 0, report)
     run = Run(tmp_path / "s" / "runs" / "1-2-seed-0")
@@ -152,16 +143,18 @@ def test_a_storage_that_fails_does_not_end_a_training(tmp_path):
 
 
 def test_a_search_shows_its_best_trainings(tmp_path):
-    inner = InnerRuns(make_plan(FIELDS), tmp_path / "s", progress=False, outer=False)
+    inner = InnerRuns(run_plan, make_plan(FIELDS), tmp_path / "s", progress=False, outer=False)
     found = find_ratio(inner, ["left", "larger"], 3, changes={}, seeds_per_point=2, pruning=False)
     assert found.best is not None
     best = "-".join(str(count) for count in found.best.ratio.values())
     assert [run.folder.name for run in find_runs([tmp_path])] == [f"{best}-seed-0", f"{best}-seed-1"]
-    other = InnerRuns(make_plan({**FIELDS, "steps": 30}), tmp_path / "s", progress=False, outer=False)
+    other = InnerRuns(run_plan, make_plan({**FIELDS, "steps": 30}), tmp_path / "s", progress=False, outer=False)
     with pytest.raises(RotaError, match="is another search: steps 20 there, 30 here"):
         find_ratio(other, ["left", "larger"], 4, changes={}, seeds_per_point=2)
     # Another machine may have its data elsewhere, and another number of threads.
-    same = InnerRuns(make_plan({**FIELDS, "threads": 2, "data": "."}), tmp_path / "s", progress=False, outer=False)
+    same = InnerRuns(
+        run_plan, make_plan({**FIELDS, "threads": 2, "data": "."}), tmp_path / "s", progress=False, outer=False
+    )
     assert find_ratio(same, ["left", "larger"], 3, changes={}, seeds_per_point=2).ratio == found.ratio
 
 
@@ -196,16 +189,17 @@ def test_candidates_are_tasks_of_the_same_kind():
 
 def test_without_a_run_there_is_nobody_to_train():
     with pytest.raises(RotaError, match="expects a target"):
-        METHODS["autosem"].policy(Given({"a": 1}, {"a": 1}, 10, 0), {})
+        METHODS["autosem"].make({}, RunContext({"a": 1}, {"a": 1}, 10, 0))
     with pytest.raises(RotaError, match="Found a policy alone"):
-        METHODS["autosem"].policy(Given({"a": 1, "b": 1}, {"a": 1, "b": 1}, 10, 0, "a"), {"candidates": "all"})
+        METHODS["autosem"].make({"candidates": "all"}, RunContext({"a": 1, "b": 1}, {"a": 1, "b": 1}, 10, 0, "a"))
 
 
 def test_beliefs_of_a_run_are_what_its_policy_heard(tmp_path):
     fields = {**FIELDS, "method": "thompson", "options": {"round": 2}, "steps": 40}
     run = run_plan(make_plan(fields), tmp_path / "t", progress=False)
     beliefs = Beliefs.of(run)
-    policy = METHODS["thompson"].policy(Given(dict.fromkeys(FIELDS["tasks"], 1), {}, 40, 0, "left"), {"round": 2})
+    context = RunContext(dict.fromkeys(FIELDS["tasks"], 1), {}, 40, 0, "left")
+    policy = METHODS["thompson"].make({"round": 2}, context).policy
     state = json.loads(next((tmp_path / "t" / "checkpoints").glob("step-*40/state.json")).read_text())
     policy.load_state_dict(state["policy"])
     assert list(beliefs.successes.values()) == pytest.approx(policy.policy.successes)

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rota.analysis import read_claims
+from rota.comparisons import BASELINES, Comparison, equal_cost, make_comparison, run_comparison, work_through
+from rota.comparisons._cells import is_finished
 from rota.errors import RotaError
-from rota.methods import BASELINES, Comparison, equal_cost, make_comparison, run_comparison
-from rota.methods._grid import is_finished
-from rota.methods._workers import work_through
-from rota.report import read_claims
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
 TINY = {"tasks": ["digits"], "steps": 6, "eval_every": 3, "eval_rows": 20}
@@ -186,7 +185,7 @@ def test_what_is_compared_can_be_read_from_its_folder():
 def test_processes_do_not_outlive_a_parent_that_was_killed(tmp_path):
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from rota.methods._workers import work_through\n"
+        "from rota.comparisons import work_through\n"
         "from sleeping import say_and_sleep\n"
         "if __name__ == '__main__':\n"
         "    list(work_through([sys.argv[1]], say_and_sleep, 1))\n"

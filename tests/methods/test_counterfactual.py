@@ -8,9 +8,10 @@ import pytest
 from run_tools import assert_same_run, kill_at_random, rota
 
 from rota.errors import RotaError
-from rota.methods import make_plan, run_plan
 from rota.offpolicy import best_mixture
+from rota.plans import make_plan
 from rota.runlog import Run, find_runs
+from rota.runs import run_plan
 
 STEPS = 60
 

@@ -11,9 +11,10 @@ import torch
 from sklearn.metrics import accuracy_score, log_loss
 
 from rota.errors import RotaError
-from rota.methods import Ensemble, Trained, make_plan, run_plan
-from rota.methods._ensemble import mean_outputs
-from rota.methods._tasks import tasks_of
+from rota.inference import Ensemble, Trained
+from rota.inference._ensemble import mean_outputs
+from rota.plans import make_plan, tasks_of
+from rota.runs import run_plan
 from rota.tasks import MASKED, Answer, Classification, MultipleChoice, Regression, Span, Tagging
 
 PROBABILITIES = [

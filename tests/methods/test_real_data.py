@@ -22,10 +22,13 @@ import sklearn.metrics
 import torch
 
 from rota.data import SUITES, Reading, load_tasks
-from rota.methods import Trained, make_plan, run_plan
+from rota.engine import probe
+from rota.evaluation import collect_row_stats, evaluation_tasks
+from rota.inference import Trained
+from rota.plans import make_plan
 from rota.runlog import Run
+from rota.runs import run_plan
 from rota.tasks import IGNORED
-from rota.training import collect_facts, evaluation_tasks, look
 
 DATA = os.environ.get("ROTA_DATA")
 ROWS = 40
@@ -125,8 +128,8 @@ def tagging_f1(names, outputs, labels):
 def squad_scores(model, task, rows):
     """The formula that was published with SQuAD 1.1, on the answers and the references of the file."""
     with torch.no_grad():
-        facts = collect_facts(functools.partial(look, model), task, rows, 32)
-        answers = [answer["answer"] for answer in task.kind.answers(facts, rows)]
+        row_stats = collect_row_stats(functools.partial(probe, model), task, rows, 32)
+        answers = [answer["answer"] for answer in task.kind.answers(row_stats, rows)]
     content = json.loads(next(Path(DATA, "squad").glob("dev*.json")).read_text())
     asked = [qa for article in content["data"] for paragraph in article["paragraphs"] for qa in paragraph["qas"]]
     chosen = sorted(set(rows.side["question"].tolist()))

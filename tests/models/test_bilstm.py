@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rota.models import Embeddings, FrozenLayers, MultiTaskModel, PairBiLSTM, load_model, save_model
-from rota.models._vectors import Vectors
+from rota.models.core._vectors import Vectors
 from rota.tasks import Classification, Tagging, Task
 
 CLS, SEP, HIDDEN = 1, 2, 5

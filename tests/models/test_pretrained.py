@@ -22,7 +22,7 @@ from rota.models import (
     save_model,
     tokenizer_name,
 )
-from rota.models._features import Features
+from rota.models.core._features import Features
 from rota.tasks import Classification, Pictures, SpanClassification, Tagging, Task, Texts
 
 # The DeBERTa of transformers still uses torch.jit.
@@ -86,7 +86,7 @@ def test_types_reach_only_encoders_that_know_them():
 
 
 def test_a_missing_pooler_is_refused_with_a_sentence():
-    with pytest.raises(RotaError, match=r"expects an encoder with a pooler\. Found ElectraModel.* Use --pooling"):
+    with pytest.raises(RotaError, match=r"expects an encoder with a pooler\. Found ElectraModel.* Use Plan\(pooling="):
         made("electra", pooling="pooled")
 
 

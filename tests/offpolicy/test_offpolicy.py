@@ -146,7 +146,7 @@ def run(tmp_path):
     from rota.tasks import Classification, Regression, Task, TensorRows
     from rota.training import fit
 
-    def make(name, policy, kind=None, signal=None, stream=None):
+    def make(name, policy, kind=None, listen=None, stream=None):
         torch.manual_seed(0)
         kinds = {"a": Classification(2), "b": Classification(2), "c": kind or Classification(2)}
         images = torch.rand(24, 1, 4, 4)
@@ -158,7 +158,7 @@ def run(tmp_path):
         model = MultiTaskModel(SmallConv(4, width=4), tasks)
         settings = Settings(steps=30, batch_size=8, eval_every=30, lr=0.01)
         options = {} if stream is None else {"stream": stream}
-        fit(model, tasks, policy, tmp_path / name, settings, signal=signal, progress=False, **options)
+        fit(model, tasks, policy, tmp_path / name, settings, listen=listen, progress=False, **options)
         return tmp_path / name
 
     return make
@@ -220,7 +220,7 @@ def test_counting_the_steps_of_a_round_one_by_one_is_too_sure():
 def test_what_was_heard_can_be_the_reward(run):
     from rota.signals import prediction_gain
 
-    folder = run("heard", Exp3S(NAMES), signal=prediction_gain)
+    folder = run("heard", Exp3S(NAMES), listen=prediction_gain)
     log = read_logs([folder], heard)
     assert len(log) == 30
     assert (log.rewards != 0).any()

@@ -69,6 +69,25 @@ def test_rows_that_were_seen_often_count_less_where_they_are_memorised():
     assert taught["a"] == pytest.approx(0.5)
 
 
+def test_a_further_pass_over_memorised_rows_promises_less_though_all_losses_are_heard():
+    """Both fall alike, and nothing is left unheard: only the passes that are to come tell them apart."""
+    heard = {"guard": "always", "max_heard_passes": 1e9}
+    worn = told(Auto(["a", "b"], **heard, **SMALL), {"a": falling, "b": falling}, 300)
+    assert worn["a"] == pytest.approx(0.7, abs=0.01)  # b is at its floor
+    many_rows = {**SMALL, "sizes": {"a": 3000, "b": 1200}}  # nobody comes to a second pass
+    fresh = told(Auto(["a", "b"], **heard, **many_rows), {"a": falling, "b": falling}, 300)
+    assert fresh["a"] == pytest.approx(0.5)
+
+
+def test_losses_of_later_passes_over_memorised_rows_are_not_heard(monkeypatch):
+    """Without what a further pass promises less: who hears everything takes memory for learning."""
+    monkeypatch.setattr("rota.policies._auto.WORN_PASSES", 1e9)
+    deaf = told(Auto(["a", "b"], **SMALL), {"a": falling, "b": by_heart}, 300)
+    heard = told(Auto(["a", "b"], max_heard_passes=1e9, **SMALL), {"a": falling, "b": by_heart}, 300)
+    assert deaf["a"] > 0.65
+    assert heard["a"] < 0.55
+
+
 def test_a_guard_can_be_always_there_or_never():
     always = told(Auto(["a", "b"], guard="always", **SMALL), {"a": falling, "b": falling}, 300)
     assert always["a"] > always["b"] + 0.2
@@ -82,7 +101,7 @@ def test_a_task_that_has_fallen_below_its_best_is_lifted():
 
     losses = {"a": falling, "b": harmed}
     lifted = told(Auto(["a", "b"], horizon=1200), losses, 300)
-    left = told(Auto(["a", "b"], horizon=1200, lift=0), losses, 300)
+    left = told(Auto(["a", "b"], horizon=1200, fallen_boost=0), losses, 300)
     assert left["b"] < 0.4
     assert lifted["b"] > 0.6
 

@@ -57,7 +57,7 @@ VARIANTS = {
         tasks, horizon=200, sizes=by_name(tasks), prior="uniform", guard="always", batch_size=1, every=20
     ),
     "Auto without a horizon, nobody worse": lambda tasks: Auto(tasks, objective="nobody-worse", every=7),
-    "Auto by likelihood": lambda tasks: Auto(tasks, horizon=300, score="likelihood", every=3, floor=0.1, past=0),
+    "Auto by likelihood": lambda tasks: Auto(tasks, horizon=300, score="likelihood", every=3, floor=0.1, momentum=0),
     "Fixed with a zero": lambda tasks: Fixed({task: 0 if task == min(tasks) else 1 for task in tasks}),
     "Tempered, annealed": lambda tasks: Tempered(by_name(tasks), annealed_power(epochs=4, steps_per_epoch=10)),
     "Tempered, cosine": lambda tasks: Tempered(by_name(tasks), cosine(1.0, 0.0, steps=50)),
@@ -67,6 +67,7 @@ VARIANTS = {
     "Tracking, printed": lambda tasks: WithFloor(Tracking(tasks, gamma=0.2, form="printed"), 0.25),
     "Thompson for a primary task": lambda tasks: Thompson(tasks, decay=0.3, primary=min(tasks)),
     "Thompson that forgets nothing, held": lambda tasks: Hold(Thompson(tasks, decay=0), steps=4),
+    "Hold one that hears two words": lambda tasks: Hold(AutoDev(tasks, horizon=200, every=5), steps=3),
     "Hold a union": lambda tasks: Hold(Union(by_name(tasks)), steps=2),
     "Hold with a floor": lambda tasks: Hold(WithFloor(Exp3S(tasks, eta=0.1), 0.3), steps=5),
 }
@@ -101,6 +102,7 @@ def test_a_maker_without_arguments_is_accepted():
 class Good(Policy):
     """An honest little learner; the broken ones below differ from it in one point each."""
 
+    hears = ("gain",)
     state = ("scores",)
 
     def __init__(self, tasks):
@@ -252,7 +254,17 @@ class IgnoresItsTasks(Good):
         self.scores = np.array([state["memory"]["scores"].get(task, 0.0) for task in self.tasks])
 
 
+class DoesNotSayWhatItHears(Good):
+    hears = None
+
+
+class SaysOneWordTwice(Good):
+    hears = ("gain", "gain")
+
+
 BROKEN = {
+    DoesNotSayWhatItHears: "does not say from what",
+    SaysOneWordTwice: "stands twice",
     NotADistribution: "the sum is",
     Negative: "negative",
     Impure: "two readings of step",

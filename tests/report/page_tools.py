@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 
+from rota.analysis import group_runs
+from rota.report import ReportPage
+
 
 def cells(html):
     """The rows of its tables, as plain text."""
@@ -23,3 +26,16 @@ def figure(html, name):
             runs = runs if isinstance(runs, list) else [runs] * len(low)
             trace["customdata"] = [list(point) for point in zip(low, high, runs, strict=True)]
     return content["data"], content["layout"]
+
+
+def page_of(*runs, histories=None):
+    """What sections read; with histories that were written by hand."""
+    page = ReportPage(runs, tuple(group_runs(runs)))
+    if histories is not None:
+        vars(page)["histories"] = histories  # in place of what the logs say
+    return page
+
+
+def shown(section, *runs, **page):
+    """What a section shows; nothing where it is left out."""
+    return section(page_of(*runs, **page)) or ""

@@ -1,25 +1,20 @@
-"""The report in other forms has the numbers of the page, and the commands give the plans of the runs."""
+"""The report in other forms has the numbers of the page; curves keep their shape, and colours can be told apart."""
 
 from __future__ import annotations
 
 import csv
 import io
-import itertools
 import json
-import shlex
 
 import numpy as np
 import pytest
 
+from rota.analysis import MeanCurve, group_runs, mean_curve, paired
 from rota.errors import RotaError
-from rota.methods import Plan, make_plan
-from rota.report import paired, report_text, write_report
-from rota.report._command import command
-from rota.report._groups import group_runs
-from rota.report._numbers import Curve, mean_curve, thinned
-from rota.report._palette import METHODS, method_looks
+from rota.report import report_text, write_report
+from rota.report._palette import METHODS, method_styles
+from rota.report._panels import thinned
 from rota.runlog import RUN, SCHEMA, SUMMARY, Ledger, Run, write_json
-from rota.settings import Settings
 
 SCORES = {"uniform": (0.50, 0.52, 0.54), "exp3s": (0.60, 0.62, 0.65), "vague": (0.40, 0.66, 0.56)}
 
@@ -163,46 +158,6 @@ def test_tasks_that_were_trained_alone_are_a_measure_and_no_rivals(make_run):
     assert "<td>1.5 of 2</td>" in page
 
 
-PLANS = [
-    {},
-    {"tasks": ["left", "right"], "method": "exp3s", "options": {"eta": 1e-5, "importance": "rho", "alpha": None}},
-    {"clip": None, "lr": 5e-5, "seed": 7, "clip_each": False, "eval_every": 10, "freeze": "half", "halve_dev": True},
-    {"options": {"logs": ["a b", "c,d"], "weights": {"left": 2, "right": 1.5}, "text": "it's: 1"}},
-    {"rows": {"left": 5, "right": 6}, "parts": {"norm": False, "attention": "trainable"}, "freeze": 3},
-    {"per_task": {"rte": {"batch_size": 16, "loss_weight": 2e-5, "auxiliary": True}}, "data": "my data", "longest": 64},
-]
-
-
-@pytest.mark.parametrize("fields", PLANS)
-def test_the_command_makes_the_same_plan(fields, monkeypatch, tmp_path):
-    from typer.testing import CliRunner
-
-    from rota import cli
-
-    plan = make_plan(fields)
-    made = []
-    monkeypatch.setattr("rota.methods.run_plan", lambda plan, *_, **__: made.append(plan))
-    told = shlex.split(command(json.loads(plan.model_dump_json())))
-    assert told[:2] == ["rota", "train"]
-    CliRunner().invoke(cli.app, [*told[1:], "--quiet", "--out", str(tmp_path / "run")])
-    assert made == [plan]
-
-
-def test_what_flags_cannot_say_has_no_command():
-    assert command({"tasks": ["a,b"], "method": "uniform"}) is None
-    assert command({"steps": 4}) is None  # a program started it
-
-
-def test_what_the_command_leaves_out_is_a_default():
-    own = {name: field for name, field in Plan.model_fields.items() if name not in Settings.model_fields}
-    full = [name for name, field in own.items() if field.default not in (None, {}, (), False)]
-    for name, empty in itertools.product(full, (None, False, {}, [])):
-        with pytest.raises(RotaError):  # so that leaving it out cannot be mistaken for it
-            make_plan({name: empty})
-    flags = [field for field in Plan.model_fields.values() if field.annotation is bool]
-    assert all(field.default is False for field in flags)  # there is no flag to switch one off
-
-
 def test_a_long_curve_keeps_its_peaks_and_ends():
     rng = np.random.default_rng(0)
     values = rng.normal(size=5000)
@@ -218,7 +173,7 @@ def test_a_long_curve_keeps_its_peaks_and_ends():
 
 def test_a_short_curve_stays_whole():
     steps = np.arange(200)
-    curve = Curve(steps, steps / 1.0, steps / 1.0, steps / 1.0, steps)
+    curve = MeanCurve(steps, steps / 1.0, steps / 1.0, steps / 1.0, steps)
     assert thinned(curve) is curve
 
 
@@ -243,7 +198,7 @@ def test_who_sees_few_colours_can_tell_the_lines_apart(kind):
         f = [value ** (1 / 3) if value > 0.008856 else 7.787 * value + 16 / 116 for value in (x, y, z)]
         return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])  # CIELAB
 
-    looks = list(method_looks(f"method-{k}" for k in range(len(METHODS))).values())
+    looks = list(method_styles(f"method-{k}" for k in range(len(METHODS))).values())
     for place, one in enumerate(looks):
         for other in looks[:place]:
             apart = np.linalg.norm(seen(one.colour) - seen(other.colour))

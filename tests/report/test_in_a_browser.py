@@ -11,11 +11,11 @@ from html import unescape
 
 import pytest
 
-from rota.methods import make_plan, run_plan
+from rota.analysis import all_scores, group_runs
+from rota.plans import make_plan
 from rota.report import report_text
-from rota.report._groups import group_runs
-from rota.report._results import all_scores
 from rota.report._words import interval
+from rota.runs import run_plan
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = os.environ.get("ROTA_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)

@@ -6,11 +6,10 @@ import re
 
 import numpy as np
 import pytest
+from page_tools import shown
 
 from rota.offpolicy import value
-from rota.report._groups import group_runs
-from rota.report._logs import mixtures_from_logs
-from rota.report._palette import method_looks
+from rota.report._log_section import log_section
 from rota.runlog import INNER, RUN, SCHEMA, SUMMARY, LogWriter, Run, write_json
 
 ROWS = {"left": 300, "right": 100}
@@ -38,8 +37,7 @@ def make_run(folder, method, mixture, seed=0, steps=400, score=0.5, finished=Tru
 
 
 def section_of(runs):
-    groups = group_runs(runs)
-    return mixtures_from_logs(groups, method_looks(group.name for group in groups))
+    return shown(log_section, *runs)
 
 
 def rows_of(section):

@@ -3,91 +3,28 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from html import unescape
 
 import pytest
-from page_tools import cells, figure
+from page_tools import cells, figure, shown
+from round_tools import COURSE, OTHER, TRIED, alphavil, write_rounds_run
 
+from rota.analysis import JOINT_TRIES, KEPT_TRY, LOSS_AFTER, LOSS_BEFORE
 from rota.report import write_report
-from rota.report._groups import group_runs, tasks_of
-from rota.report._palette import method_looks, task_looks
-from rota.report._rounds import AFTER, BEFORE, KEPT, POINTS, THICK, TRIES, read_rounds, rounds, target_of
-from rota.runlog import LOG, RUN, SCHEMA, SUMMARY, Ledger, LogWriter, Run, write_json
+from rota.report._round_section import POINTS, THICK, round_section
 
 ALPHA, WEIGHT, LOSS, NORM, COSINE, SCORE, COUNT = range(7)  # panels, as they are numbered
 EVIL = "<b>%{x}</b>"
 
 
-def results(scores):
-    tasks = {task: {"loss": 1.0, "score": score, "metrics": {}, "n": 5} for task, score in scores.items()}
-    return {"split": "dev", "average": sum(scores.values()) / len(scores), "loss": 1.0, "tasks": tasks}
-
-
 @pytest.fixture
 def make_run(tmp_path):
-    def make(
-        name, lines=(), method="alphavil", seed=0, target="left", tasks=("left", "right"), dev=None, test=None, **best
-    ):
-        """A run with these lines; finished if it has dev scores."""
-        folder = tmp_path / name
-        folder.mkdir()
-        known = {task: {"auxiliary": False, "rows": {"train": 8}} for task in tasks}
-        plan = {"method": method, "seed": seed, "steps": 4, "tasks": ["toy"]} | ({"target": target} if target else {})
-        trial = {"method": method, "target": target} if method in ("alphavil", "diw") else None
-        info = {"schema": SCHEMA, "id": name, "plan": plan, "tasks": known, "trial": trial}
-        write_json(folder / RUN, info)
-        log = LogWriter(folder / LOG)
-        for line in lines:
-            log.write(line)
-        log.close()
-        if dev is not None:
-            found = {"step": 4, "dev": results(dev), "test": results(test) if test else None, **best}
-            cost = Ledger(updates=4).as_dict()
-            write_json(folder / SUMMARY, {"steps": 4, "best": found, "updates": {}, "cost": cost, "seconds": 1.0})
-        return Run(folder)
-
-    return make
-
-
-def alphavil(at, alpha, weights, norm=(2.0, 1.0), cosine=0.5, loss=(0.9, 0.8), diverged=(), tasks=("left", "right")):
-    """A round of two tasks, of which the first is the target."""
-
-    def each(values):
-        return dict(zip(tasks, values, strict=True))
-
-    return {
-        **{"kind": "round", "step": 4 * (at + 1), "round": at, "method": "alphavil", "target": tasks[0]},
-        **{"steps": each((2, 2)), "alpha": each(alpha), "weights": each(weights), "norm": each(norm)},
-        **{"cosine": each((1.0, cosine)), "loss": dict(zip(("before", "after"), loss, strict=True))},
-        "diverged": list(diverged),
-    }
-
-
-def diw(at, scores, tries, kept, weights):
-    return {
-        **{"kind": "round", "step": 4 * (at + 1), "round": at, "method": "diw", "target": "left"},
-        **{"steps": {"left": 2, "right": 2}, "scores": dict(zip(("left", "right"), scores, strict=True))},
-        **{"tries": tries, "kept": kept, "weights": dict(zip(("left", "right"), weights, strict=True))},
-    }
-
-
-COURSE = (
-    alphavil(0, (1.25, 0.75), (1.25, 0.75)),
-    alphavil(1, (1.5, 0.5), (1.75, 0.25), (1.0, 0.5), -0.25, (0.7, 0.5)),
-)
-OTHER = (
-    alphavil(0, (1.75, 0.75), (1.75, 0.75), (4.0, 3.0), 0.25, (1.1, 1.0)),
-    alphavil(1, (1.0, 1.0), (1.75, 0.75), (1.0, None), None, (None, None), ["right"]),
-)
-TRIED = (
-    diw(0, (0.5, 0.25), [0.25, 0.5, 0.75], 2, (3.0, 1.0)),
-    diw(1, (0.75, 0.5), [0.5], 0, (1.0, 1.0)),
-)
+    return partial(write_rounds_run, tmp_path)
 
 
 def section_of(*runs):
-    groups = group_runs(runs)
-    return rounds(groups, method_looks(group.name for group in groups), task_looks(tasks_of(runs)))
+    return shown(round_section, *runs)
 
 
 def traces(html, panel, group=0):
@@ -111,7 +48,7 @@ def test_lengths_directions_and_losses_by_hand(make_run):
     section = section_of(make_run("a", COURSE))
     assert drawn(section, NORM) == {"left": ([0, 1], [2.0, 1.0]), "right": ([0, 1], [1.0, 0.5])}
     assert drawn(section, COSINE) == {"right": ([0, 1], [0.5, -0.25])}  # the target's with itself says nothing
-    assert drawn(section, LOSS) == {BEFORE: ([0, 1], [0.9, 0.7]), AFTER: ([0, 1], [0.8, 0.5])}
+    assert drawn(section, LOSS) == {LOSS_BEFORE: ([0, 1], [0.9, 0.7]), LOSS_AFTER: ([0, 1], [0.8, 0.5])}
     assert f'"rounds-0-{SCORE}"' not in section
     assert f'"rounds-0-{COUNT}"' not in section
 
@@ -130,7 +67,7 @@ def test_seeds_are_averaged_and_a_diverged_branch_is_left_out(make_run):
     assert drawn(section, WEIGHT)["right"] == ([0, 1], pytest.approx([0.3375, 0.2125]))
     assert traces(section, NORM)["right"]["customdata"] == [[1.0, 3.0, 2], [0.5, 0.5, 1]]
     assert traces(section, COSINE)["right"]["customdata"] == [[0.25, 0.5, 2], [-0.25, -0.25, 1]]
-    assert traces(section, LOSS)[AFTER]["customdata"] == [[0.8, 1.0, 2], [0.5, 0.5, 1]]
+    assert traces(section, LOSS)[LOSS_AFTER]["customdata"] == [[0.8, 1.0, 2], [0.5, 0.5, 1]]
     assert "Training diverged: right in 1 of 4 rounds." in section
     assert "diverged" not in section_of(make_run("c", COURSE))
 
@@ -148,20 +85,12 @@ def test_branches_and_joint_tries_by_hand(make_run):
     assert drawn(section, SCORE) == {
         "left": ([0, 1], [50.0, 75.0]),
         "right": ([0, 1], [25.0, 50.0]),
-        KEPT: ([0, 1], [75.0, 50.0]),
+        KEPT_TRY: ([0, 1], [75.0, 50.0]),
     }
-    assert drawn(section, COUNT) == {TRIES: ([0, 1], [3, 1])}
-    assert [n for *_, n in traces(section, COUNT)[TRIES]["customdata"]] == [2, 1]
+    assert drawn(section, COUNT) == {JOINT_TRIES: ([0, 1], [3, 1])}
+    assert [n for *_, n in traces(section, COUNT)[JOINT_TRIES]["customdata"]] == [2, 1]
     assert f'"rounds-0-{ALPHA}"' not in section
     assert "<em>α</em>" not in section
-
-
-def test_numbers_that_are_none_are_absent(make_run):
-    run = make_run("a", [diw(0, (None, 0.5), [None], 0, (1.0, 3.0)), diw(1, (0.5, 0.5), [], None, (1.0, None))], "diw")
-    found = read_rounds(run)
-    assert found.panels["score"] == {"right": {0: 50.0, 1: 50.0}, "left": {1: 50.0}}
-    assert found.panels["tries"] == {TRIES: {0: 1.0, 1: 0.0}}
-    assert found.panels["weight"] == {"left": {0: 0.25, 1: 1.0}, "right": {0: 0.75}}
 
 
 def test_methods_and_targets_have_figures_of_their_own(make_run):
@@ -181,7 +110,7 @@ def test_methods_and_targets_have_figures_of_their_own(make_run):
     ]
     assert drawn(section, ALPHA, 1)["left"][1] == [1.25, 1.5]
     assert drawn(section, ALPHA, 2)["left"][1] == [1.75, 1.0]
-    assert drawn(section, COUNT, 3)[TRIES][1] == [3, 1]
+    assert drawn(section, COUNT, 3)[JOINT_TRIES][1] == [3, 1]
     assert section.count('class="plotly-graph-div"') == 5 + 5 + 3
     assert section.count('data-name="left"') == 1
 
@@ -250,11 +179,6 @@ def test_nothing_is_said_without_rounds(make_run):
     foreign = {"kind": "round", "step": 4, "round": 0, "arm": "left"}  # of a method without branches
     runs = [make_run("a", [foreign], "thompson", target="left", dev={"left": 0.5}), make_run("b")]
     assert section_of(*runs) == ""
-
-
-def test_the_target_is_the_plans(make_run):
-    assert target_of(make_run("a", target="right")) == "right"
-    assert target_of(make_run("b", method="uniform", target=None)) is None
 
 
 def test_names_of_tasks_are_escaped(make_run):

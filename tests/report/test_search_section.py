@@ -3,63 +3,29 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from html import unescape
 from itertools import pairwise
 
 import pytest
-from page_tools import cells, figure
+from page_tools import cells, figure, shown
+from search_tools import SLICES, TRIED, trial, write_search_run
 
 from rota.report import write_report
-from rota.report._search import ESTIMATE, LISTED, read_searches, search
-from rota.runlog import INNER, LOG, RUN, SCHEMA, SEARCH, LogWriter, Run, write_json
+from rota.report._search_figures import ESTIMATE
+from rota.report._search_section import LISTED, search_section
+from rota.runlog import INNER
 
 EVIL = "<b>%{x}</b>"
-TASKS = ("left", "right")
-
-
-def trial(number, ratio, value, state="done", acquisition=None, values=None, tasks=TASKS):
-    own = values if values is not None else [] if state == "pruned" else [value]
-    return {
-        **{"number": number, "ratio": dict(zip(tasks, ratio, strict=True)), "value": value, "values": own},
-        **{"state": state, "acquisition": acquisition, "steps": 10, "seconds": 0.5, "runs": []},
-    }
-
-
-TRIED = (
-    trial(0, (1, 1), 0.5),
-    trial(1, (3, 1), 0.75, acquisition="EI"),
-    trial(2, (1, 3), 0.625, acquisition="UCB"),
-    trial(3, (4, 1), 0.9, "pruned", "PI"),
-    trial(4, (5, 0), None, "pruned", "PI"),
-)
-SLICES = {
-    "left": {"at": [1.0, 2.0, 3.0], "share": [0.5, 0.667, 0.75], "mean": [0.5, 0.6, 0.7], "deviation": [0.1] * 3},
-    "right": {"at": [0.0, 1.0], "share": [0.0, 0.25], "mean": [0.6, 0.7], "deviation": [0.05, 0.1]},
-}
-
-
-def write_search(folder, tried=TRIED, best=1, sampler="gp-hedge", tasks=TASKS, slices=SLICES, random=(), trials=6):
-    folder.mkdir(parents=True, exist_ok=True)
-    about = {"name": "ratio", "tasks": list(tasks), "trials": trials, "steps": 100, "sampler": sampler, "seed": 1}
-    found = {"tried": list(tried), "best": best, "slices": slices, "random": list(random)}
-    write_json(folder / SEARCH, {**about, **found})
 
 
 @pytest.fixture
 def make_run(tmp_path):
-    def make(name, method="autosem", tasks=TASKS, **found):
-        """A run, with this search inside of it if it is of method autosem."""
-        folder = tmp_path / name
-        folder.mkdir(parents=True, exist_ok=True)
-        plan = {"method": method, "seed": 0, "steps": 4, "tasks": ["toy"]}
-        known = {task: {"auxiliary": False, "rows": {"train": 8}} for task in tasks}
-        write_json(folder / RUN, {"schema": SCHEMA, "id": name, "plan": plan, "tasks": known})
-        LogWriter(folder / LOG).close()
-        if method == "autosem":
-            write_search(folder / INNER / "search", tasks=tasks, **found)
-        return Run(folder)
+    return partial(write_search_run, tmp_path)
 
-    return make
+
+def search(runs):
+    return shown(search_section, *runs)
 
 
 def course(html, group, kind):
@@ -169,19 +135,6 @@ def test_searches_of_the_same_tasks_share_a_panel(make_run):
     assert len({figure(section, f"search-{k}")[0][0]["line"]["color"] for k in range(2)}) == 2
     titles = [" ".join(re.sub(r"<[^>]+>", " ", title).split()) for title in re.findall(r"<h4>(.*?)</h4>", section)]
     assert titles == ["a gp-hedge, 5 of 6 trials", "b random, 2 of 6 trials", "c gp-hedge, 1 of 6 trials"]
-
-
-def test_a_search_is_found_by_its_trainings_and_once(make_run, tmp_path):
-    write_search(tmp_path / "s")
-    runs = [make_run(f"s/{INNER}/{name}", "cycle") for name in ("1-1", "3-1")]
-    assert [one.name for one in read_searches(runs)] == ["s"]
-    outer = make_run("a")
-    inner = make_run(f"a/{INNER}/search/{INNER}/1-1", "cycle")
-    assert [one.name for one in read_searches([outer, inner])] == ["a"]
-
-
-def test_searches_in_folders_of_the_same_name_can_be_told_apart(make_run):
-    assert [one.name for one in read_searches([make_run("one/a"), make_run("two/a")])] == ["one/a", "two/a"]
 
 
 def test_a_search_that_has_just_begun(make_run):

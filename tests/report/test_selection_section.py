@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from html import unescape
 
-import numpy as np
 import pytest
-from page_tools import cells, figure
+from page_tools import cells, figure, shown
 
+from rota.analysis import beta_density
 from rota.report import write_report
-from rota.report._selection import MARKS, SHOWN, THICK, beta_density, selection
+from rota.report._bandit_figures import MARKS
+from rota.report._bandit_section import DRAWN, THICK, bandit_section
 from rota.runlog import INNER, LOG, RUN, SCHEMA, LogWriter, Run, write_json
 from rota.search import Beliefs
 
@@ -47,6 +48,10 @@ def make_run(tmp_path):
     return make
 
 
+def selection(runs):
+    return shown(bandit_section, *runs)
+
+
 def panel_of(html, panel, group=0, run=0):
     return figure(html, f"selection-{group}-{run}-{panel}")
 
@@ -57,24 +62,6 @@ def by_task(html, panel, **place):
     for trace in panel_of(html, panel, **place)[0]:
         found.setdefault(trace["legendgroup"], []).append(trace)
     return found
-
-
-@pytest.mark.parametrize(("successes", "failures"), [(1.0, 1.0), (2.0, 1.0), (3.0, 2.0), (1.5, 4.0), (60.0, 30.0)])
-def test_a_density_integrates_to_one_and_has_its_mean(successes, failures):
-    at, dense = beta_density(successes, failures)
-    assert dense.mean() == pytest.approx(1.0, abs=1e-3)
-    assert (at * dense).mean() == pytest.approx(successes / (successes + failures), abs=1e-3)
-
-
-@pytest.mark.parametrize(("successes", "failures", "peak"), [(3.0, 2.0, 2 / 3), (60.0, 30.0, 59 / 88), (3.0, 1.0, 1.0)])
-def test_a_density_peaks_at_its_mode(successes, failures, peak):
-    at, dense = beta_density(successes, failures)
-    assert at[np.argmax(dense)] == pytest.approx(peak, abs=0.5 / len(at) + 1e-9)
-
-
-def test_a_density_is_finite_where_its_ends_are_not():
-    _, dense = beta_density(0.5, 0.5)
-    assert np.isfinite(dense).all()
 
 
 def test_densities_have_intervals_and_means(make_run):
@@ -158,9 +145,9 @@ def test_seeds_are_averaged_in_the_table_and_drawn_one_by_one(make_run):
 
 
 def test_of_many_seeds_a_few_are_drawn(make_run):
-    section = selection([make_run(f"run-{seed}", seed=seed) for seed in range(SHOWN + 2)])
-    assert section.count('class="plotly-graph-div"') == 3 * SHOWN
-    assert f"Drawn are {SHOWN} of {SHOWN + 2} seeds" in section
+    section = selection([make_run(f"run-{seed}", seed=seed) for seed in range(DRAWN + 2)])
+    assert section.count('class="plotly-graph-div"') == 3 * DRAWN
+    assert f"Drawn are {DRAWN} of {DRAWN + 2} seeds" in section
     assert cells(section)[1][1] == "1.0 ± 0.0"
 
 

@@ -140,8 +140,9 @@ def test_wrong_places_are_refused_with_a_sentence(tmp_path):
 
 
 def test_the_ledger_adds_up_and_survives_json():
-    one = Ledger(updates=10, train=320, scored=64, evaluated=1000)
+    one = Ledger(updates=10, train=320, scored=64, evaluated=1000, reported=70)
     both = one + Ledger(updates=5, train=160, dev_trained=10)
-    assert both == Ledger(15, 480, 64, 1000, 10, 2)
+    assert both == Ledger(updates=15, train=480, scored=64, evaluated=1000, reported=70, dev_trained=10, runs=2)
     assert both.forward_equivalents == 3 * (480 + 10) + 64
+    assert both.all_forwards == both.forward_equivalents + 1070
     assert Ledger.from_dict(json.loads(json.dumps(both.as_dict()))) == both

@@ -9,9 +9,9 @@ import pytest
 from rota.errors import RotaError
 from rota.search import GPHedgeSampler
 from rota.search._acquisition import PORTFOLIO
-from rota.search._history import read_history
 from rota.search._sampler import RandomPoints
 from rota.search._space import Ratios
+from rota.search._trial_history import read_history
 
 SPACE = Ratios({"a": (1, 20), "b": (0, 5), "c": (0, 5)})
 

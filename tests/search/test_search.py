@@ -240,7 +240,7 @@ for ask in (lambda: rota.search.GPHedgeSampler, lambda: rota.search.search_ratio
 """
     lines = run_python(code).splitlines()
     assert len(lines) == 2
-    assert all("pip install rota[search]" in line for line in lines)
+    assert all("pip install 'rota[search]'" in line for line in lines)
 
 
 def test_wrong_names_are_attribute_errors():

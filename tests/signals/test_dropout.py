@@ -7,12 +7,12 @@ import torch
 import transformers
 from torch import nn
 
+from rota.engine import Passes
+from rota.engine._probe import in_passes
 from rota.errors import RotaError
 from rota.models import HeadStyle, MultiTaskModel, Pretrained, SmallConv
 from rota.signals import ensemble_outputs, mc_dropout, refuse_without_dropout
 from rota.tasks import Classification, MultipleChoice, Span, SpanClassification, Tagging
-from rota.training.engine import Passes
-from rota.training.engine._look import in_passes
 
 # The DeBERTa of transformers still uses torch.jit.
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")

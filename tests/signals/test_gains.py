@@ -49,7 +49,7 @@ def test_in_a_run_they_are_what_the_log_says(tmp_path, signal):
     tasks = [Task(name, kinds[name], {"train": own, "dev": own}) for name, own in rows.items()]
     settings = Settings(steps=30, batch_size=8, eval_every=30, lr=0.01)
     model = MultiTaskModel(SmallConv(4, 4), tasks)
-    fit(model, tasks, uniform(["a", "b"]), tmp_path, settings, signal=signal, progress=False)
+    fit(model, tasks, uniform(["a", "b"]), tmp_path, settings, listen=signal, progress=False)
     last = {}
     for line in map(json.loads, (tmp_path / "log.jsonl").read_text().splitlines()):
         if line["kind"] == "step":

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from rota.errors import RotaError
-from rota.streams._ahead import Ahead
+from rota.streams._prefetcher import Prefetcher
 from rota.tasks import Batch
 
 
@@ -31,25 +31,25 @@ def large(number):
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_batches_come_in_order_whoever_makes_them(workers):
-    ahead = Ahead(numbered, 2, workers)
+    ahead = Prefetcher(numbered, 2, workers)
     assert [ahead.next().inputs["x"].item() for _ in range(5)] == [2, 3, 4, 5, 6]
 
 
 def test_what_a_batch_draws_depends_on_its_number_alone():
-    one, three = Ahead(numbered, 0, 1), Ahead(numbered, 0, 3)
+    one, three = Prefetcher(numbered, 0, 1), Prefetcher(numbered, 0, 3)
     drawn = [one.next().labels for _ in range(6)]
     assert all(three.next().labels.equal(labels) for labels in drawn)
     assert len({tuple(labels.tolist()) for labels in drawn}) == 6
 
 
 def test_batches_larger_than_a_pipe_arrive_whole():
-    ahead = Ahead(large, 0, 2)
+    ahead = Prefetcher(large, 0, 2)
     for number in range(4):
         assert ahead.next().inputs["x"].eq(number).all()
 
 
 def test_an_error_names_its_cause():
-    ahead = Ahead(numbered, 6, 1)
+    ahead = Prefetcher(numbered, 6, 1)
     ahead.next()
     with pytest.raises(RuntimeError, match=r"(?s)fetches batches failed.*ValueError: row 7 cannot be read"):
         ahead.next()
@@ -57,7 +57,7 @@ def test_an_error_names_its_cause():
 
 def test_a_worker_that_dies_ends_the_run_with_a_sentence():
     before = set(multiprocessing.active_children())
-    ahead = Ahead(large, 0, 1)
+    ahead = Prefetcher(large, 0, 1)
     (worker,) = set(multiprocessing.active_children()) - before
     ahead.next()
     os.kill(worker.pid, signal.SIGKILL)
@@ -66,7 +66,7 @@ def test_a_worker_that_dies_ends_the_run_with_a_sentence():
 
 
 def test_workers_end_with_whoever_asked_for_them():
-    ahead = Ahead(large, 0, 2)
+    ahead = Prefetcher(large, 0, 2)
     workers = multiprocessing.active_children()
     assert len(workers) == 2
     del ahead
@@ -75,7 +75,7 @@ def test_workers_end_with_whoever_asked_for_them():
 
 
 def test_workers_leave_interrupts_to_the_run():
-    ahead = Ahead(large, 0, 1)
+    ahead = Prefetcher(large, 0, 1)
     (worker,) = multiprocessing.active_children()
     ahead.next()
     os.kill(worker.pid, signal.SIGINT)

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.streams import Queue
+from rota.draws import Queue
 
 
 @given(st.integers(1, 300), st.integers(1, 40), st.integers(0, 3))
-def test_a_pass_holds_every_row_once_with_or_without_grouping(rows, size, turn):
+def test_a_pass_holds_every_row_once_with_or_without_grouping(rows, size, plan):
     lengths = np.random.default_rng(rows).integers(1, 50, rows)
     for own in (None, lengths):
         queue = Queue("a", rows, size, seed=0, lengths=own)
-        batches = [queue.at(turn * queue.batches + k) for k in range(queue.batches)]
+        batches = [queue.at(plan * queue.batches + k) for k in range(queue.batches)]
         assert sorted(np.concatenate(batches).tolist()) == list(range(rows))
         assert [len(batch) for batch in batches[:-1]] == [size] * (queue.batches - 1)
 

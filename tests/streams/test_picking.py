@@ -71,7 +71,7 @@ def test_order_of_tasks_and_a_common_factor_change_nothing(seed, factor):
     select = MTUncertainty()
     picked = set(select.pick(found, 7, rng))
     turned = {task: found[task] for task in "cab"}
-    scaled = {task: {"uncertainty": factor * facts["uncertainty"]} for task, facts in found.items()}
+    scaled = {task: {"uncertainty": factor * row_stats["uncertainty"]} for task, row_stats in found.items()}
     assert set(select.pick(turned, 7, rng)) == set(select.pick(scaled, 7, rng)) == picked
 
 
@@ -165,36 +165,36 @@ def make_pool(rows=(40, 25), size=8, **options):
     tasks = [make_task(name, Classification(2), n) for name, n in zip(names, rows, strict=True)]
     stream = PoolStream(tasks, options.pop("policy", uniform(names)), size, seed=3, select=MTUncertainty(), **options)
     torch.manual_seed(0)
-    asked, stream.ask = asking({name: torch.rand(n) for name, n in zip(names, rows, strict=True)})
+    asked, stream._ask = asking({name: torch.rand(n) for name, n in zip(names, rows, strict=True)})
     return stream, asked
 
 
-def rows_of(turn):
-    return [(part.task, int(row)) for part in turn.parts for row in part.ids]
+def rows_of(plan):
+    return [(part.task, int(row)) for part in plan.parts for row in part.ids]
 
 
 def test_a_pool_has_candidates_of_every_task_without_replacement_and_gives_whole_batches():
     stream, asked = make_pool()
     seen = {task: [] for task in ("t0", "t1")}
     for step in range(5):
-        turn = stream.next(step)
-        assert len(rows_of(turn)) == len(set(rows_of(turn))) == 8
+        plan = stream.next(step)
+        assert len(rows_of(plan)) == len(set(rows_of(plan))) == 8
         for task, ids in asked[-1].candidates.items():
             seen[task] += ids.tolist()
-        assert sum(own["picked"] for own in turn.pool.values()) == 8
-        assert sum(part.weight for part in turn.parts) == pytest.approx(1)
+        assert sum(own["picked"] for own in plan.pool.values()) == 8
+        assert sum(part.weight for part in plan.parts) == pytest.approx(1)
     assert sorted(seen["t0"]) == list(range(40))  # one pass
     assert [len(question.candidates["t1"]) for question in asked[:4]] == [8, 8, 8, 1]  # no pool straddles two passes
 
 
 def test_picks_are_the_highest_of_their_pool():
     stream, asked = make_pool()
-    turn = stream.next(0)
-    facts = stream.ask(asked[0])
-    scores = stream.select.scores(facts, np.random.default_rng(0))
+    plan = stream.next(0)
+    row_stats = stream._ask(asked[0])
+    scores = stream.select.scores(row_stats, np.random.default_rng(0))
     best = sorted(itertools.chain(*[own.tolist() for own in scores.values()]), reverse=True)[:8]
     found = []
-    for part in turn.parts:
+    for part in plan.parts:
         ids = asked[0].candidates[part.task].tolist()
         found += [scores[part.task][ids.index(row)] for row in part.ids.tolist()]
     assert sorted(found, reverse=True) == pytest.approx(best)
@@ -229,7 +229,7 @@ def test_one_pool_gives_the_rows_of_several_batches():
     stream, asked = make_pool(every=2)
     turns = [stream.next(step) for step in range(4)]
     assert len(asked) == 2
-    assert [turn.pool is not None for turn in turns] == [True, False, True, False]
+    assert [plan.pool is not None for plan in turns] == [True, False, True, False]
     first = rows_of(turns[0]) + rows_of(turns[1])
     assert len(set(first)) == 16
     with pytest.raises(RotaError, match="at least as many candidates"):
@@ -270,10 +270,10 @@ def test_rows_of_mixed_batches_are_drawn_by_the_mixture_without_replacement():
 
 @pytest.mark.parametrize("reduction", ["task", "row"])
 def test_reductions_weigh_tasks_or_rows(reduction):
-    turn = make_mixed(reduction=reduction).next(0)
-    sizes = {part.task: len(part.ids) for part in turn.parts}
+    plan = make_mixed(reduction=reduction).next(0)
+    sizes = {part.task: len(part.ids) for part in plan.parts}
     assert len(sizes) == 2
-    for part in turn.parts:
+    for part in plan.parts:
         assert part.weight == pytest.approx(0.5 if reduction == "task" else sizes[part.task] / 8)
 
 
@@ -287,8 +287,8 @@ def test_policies_that_count_their_draws_and_sizes_that_differ_are_refused():
 
 def test_a_pool_without_anybody_to_ask_is_refused():
     stream, _ = make_pool()
-    stream.ask = None
-    with pytest.raises(RotaError, match="somebody who asks the model"):
+    stream._ask = None
+    with pytest.raises(RotaError, match="connected to a run"):
         stream.next(0)
 
 

@@ -10,9 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rota.draws import Queue, Shard
 from rota.errors import RotaError
 from rota.policies import Cycle, Exp3S, Fixed, Hold, Union, WithFloor, uniform
-from rota.streams import JointStream, Queue, Shard, TaskStream, batches_per_pass
+from rota.streams import JointStream, TaskStream, batches_per_pass
 from rota.tasks import Classification, Task, TensorRows
 
 SIZES = {"a": 10, "b": 7, "c": 3}
@@ -56,12 +57,12 @@ def test_looking_ahead_consumes_nothing():
 def test_a_stream_draws_the_policys_choice_and_the_tasks_next_rows():
     stream = TaskStream(tasks(), Cycle({"a": 1, "b": 2, "c": 0}), batch_size=4, seed=1)
     turns = [stream.next(step) for step in range(6)]
-    assert [turn.parts[0].task for turn in turns] == ["a", "b", "b", "a", "b", "b"]
-    for turn in turns:
-        part = turn.parts[0]
+    assert [plan.parts[0].task for plan in turns] == ["a", "b", "b", "a", "b", "b"]
+    for plan in turns:
+        part = plan.parts[0]
         assert part.batch.inputs["x"].tolist() == part.ids.tolist()
-        assert turn.choice.probability == 1.0
-    of_b = [turn.parts[0].ids.tolist() for turn in turns if turn.parts[0].task == "b"]
+        assert plan.choice.probability == 1.0
+    of_b = [plan.parts[0].ids.tolist() for plan in turns if plan.parts[0].task == "b"]
     assert sorted(of_b[0] + of_b[1]) == list(range(7))  # one pass: 4 and 3 rows
 
 
@@ -84,7 +85,7 @@ def test_stopped_and_resumed_is_never_stopped(kind, workers):
 
     def walk(stream, steps):
         turns = [stream.next(step) for step in steps]
-        return [[(p.task, p.ids.tolist(), p.batch.inputs["x"].tolist()) for p in turn.parts] for turn in turns]
+        return [[(p.task, p.ids.tolist(), p.batch.inputs["x"].tolist()) for p in plan.parts] for plan in turns]
 
     whole = walk(make(), range(30))
     resumed, state, policy_state = [], None, None
@@ -110,9 +111,9 @@ def test_workers_do_not_touch_the_global_generator():
 
 def test_a_joint_step_holds_every_task_that_has_weight():
     stream = JointStream(tasks(), Fixed({"a": 1, "b": 0, "c": 3}), 4)
-    turn = stream.next(0)
-    assert turn.choice is None
-    assert [(part.task, part.weight) for part in turn.parts] == [("a", 0.25), ("c", 0.75)]
+    plan = stream.next(0)
+    assert plan.choice is None
+    assert [(part.task, part.weight) for part in plan.parts] == [("a", 0.25), ("c", 0.75)]
 
 
 @pytest.mark.parametrize("policy", [Union(SIZES), Hold(uniform(list(SIZES)), 2)], ids=lambda p: type(p).__name__)

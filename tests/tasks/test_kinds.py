@@ -70,7 +70,7 @@ def test_classification_agrees_with_scikit_learn(make, classes):
     kind, outputs, labels = make(classes), logits(200, classes), integers(classes, 200)
     expected = log_loss(labels.numpy(), softmax(outputs.numpy(), -1), labels=range(classes))
     assert kind.losses(outputs, labels).mean().item() == pytest.approx(expected, **exactly)
-    metrics = kind.metrics(kind.facts(outputs, labels))
+    metrics = kind.metrics(kind.row_stats(outputs, labels))
     assert metrics == {"accuracy": pytest.approx(accuracy_score(labels, outputs.argmax(-1)))}
     assert kind.score(metrics) == metrics["accuracy"]
 
@@ -98,8 +98,8 @@ def test_regression_agrees_with_scipy(ties):
         outputs, labels = outputs.round(), labels.round()
     kind = Regression()
     assert kind.losses(outputs, labels).mean().item() == pytest.approx(((outputs[:, 0] - labels) ** 2).mean().item())
-    facts = {"predicted": outputs[:, 0], "label": labels}
-    metrics = kind.metrics(facts)
+    row_stats = {"predicted": outputs[:, 0], "label": labels}
+    metrics = kind.metrics(row_stats)
     assert metrics["pearson"] == pytest.approx(stats.pearsonr(outputs[:, 0], labels)[0], abs=1e-9)
     assert metrics["spearman"] == pytest.approx(stats.spearmanr(outputs[:, 0], labels)[0], abs=1e-9)
     assert kind.score(metrics) == pytest.approx((metrics["pearson"] + metrics["spearman"]) / 2)
@@ -126,14 +126,14 @@ def test_the_likelihood_of_a_number_does_not_depend_on_its_unit():
 
 def test_a_constant_prediction_has_correlation_zero_not_nan():
     kind = Regression()
-    assert kind.metrics(kind.facts(torch.ones(5, 1), torch.arange(5.0))) == {"pearson": 0.0, "spearman": 0.0}
+    assert kind.metrics(kind.row_stats(torch.ones(5, 1), torch.arange(5.0))) == {"pearson": 0.0, "spearman": 0.0}
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
 def test_predictions_that_are_no_numbers_score_nothing(value):
     kind = Regression()
     for outputs in (torch.full((5, 1), value), torch.tensor([[0.0], [1.0], [2.0], [3.0], [value]])):
-        assert kind.score(kind.metrics(kind.facts(outputs, torch.arange(5.0)))) == 0.0
+        assert kind.score(kind.metrics(kind.row_stats(outputs, torch.arange(5.0)))) == 0.0
 
 
 def test_tags_count_only_where_there_is_a_label():
@@ -143,7 +143,7 @@ def test_tags_count_only_where_there_is_a_label():
     losses = kind.losses(outputs, labels)
     right, wrong = np.log(1 + 2 * np.exp(-9)), np.log(2 + np.exp(9))
     assert losses.tolist() == pytest.approx([right, wrong], rel=1e-3)
-    assert kind.metrics(kind.facts(outputs, labels)) == {"tag_accuracy": pytest.approx(2 / 3)}
+    assert kind.metrics(kind.row_stats(outputs, labels)) == {"tag_accuracy": pytest.approx(2 / 3)}
     assert kind.losses(outputs[:1], torch.full((1, 3), IGNORED)).tolist() == [0.0]
 
 
@@ -165,12 +165,12 @@ def test_pieces_without_a_label_change_nothing():
     two[labels != IGNORED] = one[labels != IGNORED]
     assert kind.losses(one, labels).equal(kind.losses(two, labels))
     assert kind.uncertainty(one[None], labels).equal(kind.uncertainty(two[None], labels))
-    assert kind.facts(one, labels)["predicted"].equal(kind.facts(two, labels)["predicted"])
+    assert kind.row_stats(one, labels)["predicted"].equal(kind.row_stats(two, labels)["predicted"])
 
 
 def test_no_tags_at_all_are_no_tags_right():
     kind, labels = Tagging(3), torch.full((1, 4), IGNORED)
-    assert kind.metrics(kind.facts(logits(1, 4, 3), labels)) == {"tag_accuracy": 0.0}
+    assert kind.metrics(kind.row_stats(logits(1, 4, 3), labels)) == {"tag_accuracy": 0.0}
 
 
 def test_a_span_is_right_when_both_ends_are():
@@ -178,7 +178,7 @@ def test_a_span_is_right_when_both_ends_are():
     outputs = torch.zeros(2, 4, 2)
     outputs[0, 1, 0] = outputs[0, 2, 1] = outputs[1, 0, 0] = outputs[1, 3, 1] = 5.0
     labels = torch.tensor([[1, 2], [0, 2]])
-    assert kind.metrics(kind.facts(outputs, labels)) == {"exact_match": 0.5}
+    assert kind.metrics(kind.row_stats(outputs, labels)) == {"exact_match": 0.5}
     certain, lost = np.log(1 + 3 * np.exp(-5)), np.log(3 + np.exp(5))
     assert kind.losses(outputs, labels).tolist() == pytest.approx([certain, (certain + lost) / 2], rel=1e-3)
 
@@ -311,9 +311,9 @@ def test_one_pass_says_nothing_of_the_uncertainty_of_numbers():
 def test_facts_of_batches_can_be_joined(kind):
     outputs, labels, side = logits(*shape_of_outputs(kind, 9)), some_labels(kind, 9), some_rows(kind, 9)
     whole, one, two = (
-        kind.facts(outputs, labels),
-        kind.facts(outputs[:4], labels[:4]),
-        kind.facts(outputs[4:], labels[4:]),
+        kind.row_stats(outputs, labels),
+        kind.row_stats(outputs[:4], labels[:4]),
+        kind.row_stats(outputs[4:], labels[4:]),
     )
     joined = {name: torch.cat([one[name], two[name]]) for name in one}
     assert all(len(tensor) == 9 for tensor in whole.values())
@@ -359,7 +359,7 @@ LOOKS = {
 @pytest.mark.parametrize("kind", EVERY, ids=repr)
 def test_answers_are_plain_json_one_for_each_row(kind):
     outputs, side = logits(*shape_of_outputs(kind, 6)).float(), some_rows(kind, 6)
-    told = kind.answers(kind.facts(outputs, side.labels()), side)
+    told = kind.answers(kind.row_stats(outputs, side.labels()), side)
     assert json.loads(json.dumps(told, allow_nan=False)) == told
     assert [set(answer) for answer in told] == [LOOKS[type(kind).__name__]] * 6
 
@@ -367,7 +367,7 @@ def test_answers_are_plain_json_one_for_each_row(kind):
 @pytest.mark.parametrize("kind", EVERY, ids=repr)
 def test_metrics_are_plain_numbers_whose_mean_is_the_score(kind):
     outputs, side = logits(*shape_of_outputs(kind, 6)).float(), some_rows(kind, 6)
-    found = kind.metrics(kind.facts(outputs, side.labels()), side)
+    found = kind.metrics(kind.row_stats(outputs, side.labels()), side)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert all(type(value) is float and -1 <= value <= 1 for value in found.values())
     assert kind.score(found) == pytest.approx(np.mean(list(found.values())))
@@ -376,7 +376,7 @@ def test_metrics_are_plain_numbers_whose_mean_is_the_score(kind):
 def answer_of(kind, outputs, labels=None):
     outputs = torch.tensor(outputs)
     labels = torch.zeros(len(outputs), dtype=torch.long) if labels is None else torch.tensor(labels)
-    return kind.answers(kind.facts(outputs, labels), TensorRows({}, labels))
+    return kind.answers(kind.row_stats(outputs, labels), TensorRows({}, labels))
 
 
 def test_answers_by_hand():
@@ -437,7 +437,7 @@ def test_reading_a_kind_does_not_change_its_description():
 
 @pytest.mark.parametrize("description", [{}, {"type": None}, {"type": "Clasification", "classes": 2}, {"type": "Kind"}])
 def test_unknown_kinds_are_refused(description):
-    with pytest.raises(RotaError, match=r"Expected a kind of task among Classification, .*Cloze\. Found"):
+    with pytest.raises(RotaError, match=r"Unknown kind of task .* Known: Answer, Classification"):
         kind_from(description)
 
 

@@ -147,7 +147,7 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall(right, predicted, label
 def test_a_classification_measures_what_it_is_told_and_scores_their_mean(pair):
     predicted, label = pair
     kind = Classification(3, measured=("macro_f1", "matthews"))
-    found = kind.metrics(kind.facts(logits_of(predicted, 3), torch.tensor(label)))
+    found = kind.metrics(kind.row_stats(logits_of(predicted, 3), torch.tensor(label)))
     assert found == {name: pytest.approx(ORACLES[name](label, predicted), **exactly) for name in kind.measured}
     assert kind.score(found) == pytest.approx((found["macro_f1"] + found["matthews"]) / 2, **exactly)
 
@@ -158,7 +158,7 @@ def test_parts_are_measured_one_by_one_and_count_the_same(pair, seed):
     predicted, label = (np.array(side) for side in pair)
     part = np.random.default_rng(seed).integers(3, size=len(label))  # the third part has no name
     kind = Classification(3, measured=("accuracy", "matthews"), parts=("matched", "mismatched"))
-    found = kind.metrics(kind.facts(logits_of(predicted, 3), torch.from_numpy(label)), rows(len(label), part=part))
+    found = kind.metrics(kind.row_stats(logits_of(predicted, 3), torch.from_numpy(label)), rows(len(label), part=part))
     expected = {
         f"{name}_{own}": pytest.approx(ORACLES[name](label[part == k], predicted[part == k]), **exactly)
         for k, own in enumerate(kind.parts)
@@ -175,7 +175,7 @@ def test_parts_are_measured_one_by_one_and_count_the_same(pair, seed):
 def test_parts_of_different_sizes_weigh_the_same():
     kind = Classification(2, parts=("m", "mm"))
     found = kind.metrics(
-        kind.facts(logits_of([0, 0, 0, 1], 2), torch.tensor([0, 0, 0, 0])), rows(4, part=np.array([0, 0, 0, 1]))
+        kind.row_stats(logits_of([0, 0, 0, 1], 2), torch.tensor([0, 0, 0, 0])), rows(4, part=np.array([0, 0, 0, 1]))
     )
     assert found == {"accuracy_m": 1.0, "accuracy_mm": 0.0}
     assert kind.score(found) == 0.5
@@ -183,7 +183,7 @@ def test_parts_of_different_sizes_weigh_the_same():
 
 def test_without_rows_there_are_no_parts():
     kind = Classification(2, parts=("m", "mm"))
-    assert kind.metrics(kind.facts(logits_of([0, 1], 2), torch.tensor([0, 0]))) == {"accuracy": 0.5}
+    assert kind.metrics(kind.row_stats(logits_of([0, 1], 2), torch.tensor([0, 0]))) == {"accuracy": 0.5}
 
 
 # Numbers
@@ -221,15 +221,15 @@ def test_a_constant_correlates_with_nothing(value, size):
         if x is not y:
             assert correlation(x, y) == pytest.approx(0, **exactly)
         assert correlation(ranks(x), ranks(y)) == 0.0
-    facts = {"predicted": constant.float(), "label": other.float()}
-    assert Regression().metrics(facts) == {"pearson": 0.0, "spearman": 0.0}
+    row_stats = {"predicted": constant.float(), "label": other.float()}
+    assert Regression().metrics(row_stats) == {"pearson": 0.0, "spearman": 0.0}
 
 
 @pytest.mark.parametrize("shape", ["smooth", "ties"])
 def test_a_regression_scores_both_correlations(shape):
     x, y = (side.astype(np.float32) for side in numbers(np.random.default_rng(5), 300, shape))
     kind = Regression()
-    found = kind.metrics(kind.facts(torch.from_numpy(x)[:, None], torch.from_numpy(y)))
+    found = kind.metrics(kind.row_stats(torch.from_numpy(x)[:, None], torch.from_numpy(y)))
     x, y = x.astype(float), y.astype(float)
     expected = {"pearson": stats.pearsonr(x, y)[0], "spearman": stats.spearmanr(x, y)[0]}
     assert found == pytest.approx(expected, **exactly)
@@ -251,12 +251,12 @@ def tagging_facts(predicted, label, names=NAMES, pieces=1):
         for word, (said, tag) in enumerate(zip(mine, true, strict=True)):
             labels[row, pieces * word] = names.index(tag)
             outputs[row, pieces * word, names.index(said)] = 99.0
-    return kind, kind.facts(outputs, labels)
+    return kind, kind.row_stats(outputs, labels)
 
 
 def check_tagging(predicted, label, **options):
-    kind, facts = tagging_facts(predicted, label, **options)
-    assert kind.metrics(facts) == {"f1": pytest.approx(seqeval_f1(label, predicted, zero_division=0), **exactly)}
+    kind, row_stats = tagging_facts(predicted, label, **options)
+    assert kind.metrics(row_stats) == {"f1": pytest.approx(seqeval_f1(label, predicted, zero_division=0), **exactly)}
 
 
 @given(tags)
@@ -317,12 +317,12 @@ def test_f1_of_entities_at_the_edges_agrees_with_seqeval(predicted, label):
 def test_entities_in_lost_text_are_missed(sentences, tails):
     pairs = list(zip(sentences, tails, strict=False))
     predicted, label = ([[word[side] for word in words] for words, _ in pairs] for side in (0, 1))
-    kind, facts = tagging_facts(predicted, label)
+    kind, row_stats = tagging_facts(predicted, label)
     lost = np.array([len(get_entities(tail)) for _, tail in pairs])
     whole = [[*sentence, "O", *tail] for sentence, (_, tail) in zip(label, pairs, strict=True)]
     blind = [[*sentence, "O", *("O" for _ in tail)] for sentence, (_, tail) in zip(predicted, pairs, strict=True)]
     expected = seqeval_f1(whole, blind, zero_division=0)
-    assert kind.metrics(facts, rows(len(pairs), lost=lost)) == {"f1": pytest.approx(expected, **exactly)}
+    assert kind.metrics(row_stats, rows(len(pairs), lost=lost)) == {"f1": pytest.approx(expected, **exactly)}
 
 
 # Words of answers, as in evaluate-v1.1.py of SQuAD
@@ -394,7 +394,9 @@ group_numbers = st.sampled_from([-4, 3, 7, 1000])  # neither contiguous nor from
 def test_grouped_answers_score_whole_questions_and_all_answers(examples):
     group, predicted, label = map(np.array, zip(*examples, strict=True))
     kind = GroupedAnswers()
-    found = kind.metrics(kind.facts(logits_of(predicted, 2), torch.from_numpy(label)), rows(len(group), group=group))
+    found = kind.metrics(
+        kind.row_stats(logits_of(predicted, 2), torch.from_numpy(label)), rows(len(group), group=group)
+    )
     questions = {g: [p == t for own, p, t in examples if own == g] for g in set(group.tolist())}
     exact = sum(map(all, questions.values())) / len(questions)
     expected = {"exact_match": exact, "f1": f1_score(label, predicted, zero_division=0)}
@@ -413,18 +415,18 @@ def brute_cloze(group, likely):
 
 def cloze_case(group, margins, exact, overlap):
     outputs = torch.stack([torch.zeros(len(margins)), torch.tensor(margins, dtype=torch.float32)], 1)
-    facts = Cloze().facts(outputs, torch.zeros(len(margins), dtype=torch.long))
-    return facts, rows(len(margins), group=np.array(group), exact=np.array(exact), f1=np.array(overlap))
+    row_stats = Cloze().row_stats(outputs, torch.zeros(len(margins), dtype=torch.long))
+    return row_stats, rows(len(margins), group=np.array(group), exact=np.array(exact), f1=np.array(overlap))
 
 
 @given(st.lists(st.tuples(group_numbers, st.integers(-2, 2), st.booleans(), st.floats(0, 1)), min_size=1, max_size=25))
 def test_a_gap_is_filled_with_its_first_most_likely_candidate(examples):
     group, margins, exact, overlap = zip(*examples, strict=True)
-    facts, side = cloze_case(group, [float(margin) for margin in margins], exact, overlap)
+    row_stats, side = cloze_case(group, [float(margin) for margin in margins], exact, overlap)
     chosen = brute_cloze(group, margins)
     expected = {"exact_match": np.mean([exact[k] for k in chosen]), "f1": np.mean([overlap[k] for k in chosen])}
-    assert Cloze().metrics(facts, side) == pytest.approx(expected, **exactly)
-    assert [row for row, answer in enumerate(Cloze().answers(facts, side)) if answer["chosen"]] == chosen
+    assert Cloze().metrics(row_stats, side) == pytest.approx(expected, **exactly)
+    assert [row for row, answer in enumerate(Cloze().answers(row_stats, side)) if answer["chosen"]] == chosen
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -432,20 +434,20 @@ def test_many_gaps_agree_with_brute_force(seed):
     rng = np.random.default_rng(seed)
     group, margins = rng.integers(100, 180, size=500) * 3, rng.normal(size=500).astype(np.float32)
     exact, overlap = rng.integers(2, size=500), rng.random(500)
-    facts, side = cloze_case(group, margins, exact, overlap)
+    row_stats, side = cloze_case(group, margins, exact, overlap)
     chosen = brute_cloze(group.tolist(), margins.tolist())
     expected = {"exact_match": exact[chosen].mean(), "f1": overlap[chosen].mean()}
-    assert Cloze().metrics(facts, side) == pytest.approx(expected, **exactly)
+    assert Cloze().metrics(row_stats, side) == pytest.approx(expected, **exactly)
 
 
 def test_sure_candidates_are_still_told_apart():
-    facts, side = cloze_case([0, 0], [18.0, 30.0], [0, 1], [0.0, 1.0])
-    assert Cloze().metrics(facts, side) == {"exact_match": 1.0, "f1": 1.0}
+    row_stats, side = cloze_case([0, 0], [18.0, 30.0], [0, 1], [0.0, 1.0])
+    assert Cloze().metrics(row_stats, side) == {"exact_match": 1.0, "f1": 1.0}
 
 
 def test_candidates_that_are_no_numbers_do_not_stop_a_run():
-    facts, side = cloze_case([0, 0, 1], [float("nan"), 0.0, 1.0], [0, 0, 1], [0.0, 0.0, 1.0])
-    assert Cloze().metrics(facts, side)["exact_match"] == 0.5
+    row_stats, side = cloze_case([0, 0, 1], [float("nan"), 0.0, 1.0], [0, 0, 1], [0.0, 0.0, 1.0])
+    assert Cloze().metrics(row_stats, side)["exact_match"] == 0.5
 
 
 # Answers in passages
@@ -492,13 +494,13 @@ def random_windows(rng, questions=4, words=14, stride=3, length=8):
 
 
 def answer_facts(kind, outputs):
-    return kind.facts(torch.from_numpy(outputs), torch.zeros(len(outputs), 2, dtype=torch.long))
+    return kind.row_stats(torch.from_numpy(outputs), torch.zeros(len(outputs), 2, dtype=torch.long))
 
 
 def check_answers(kind, outputs, windows, best=None):
-    facts, side = answer_facts(kind, outputs), rows(len(outputs), passages=windows)
+    row_stats, side = answer_facts(kind, outputs), rows(len(outputs), passages=windows)
     expected = brute_answers(outputs, windows, kind.longest, best)
-    told = kind.answers(facts, side)
+    told = kind.answers(row_stats, side)
     for answer, ordered in zip(told, expected, strict=True):
         texts, scores = [text for text, _ in ordered], np.array([score for _, score in ordered])
         shares = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
@@ -510,7 +512,7 @@ def check_answers(kind, outputs, windows, best=None):
         "exact_match": np.mean([published_exact(*pair) for pair in pairs]),
         "f1": np.mean([published_f1(*pair) for pair in pairs]),
     }
-    assert kind.metrics(facts, side) == pytest.approx(scores, **exactly)
+    assert kind.metrics(row_stats, side) == pytest.approx(scores, **exactly)
 
 
 @pytest.mark.parametrize("longest", [1, 2, 4, 30])
@@ -556,13 +558,13 @@ def test_a_text_that_occurs_twice_is_one_candidate_with_its_larger_score():
 
 def test_without_a_token_in_the_passage_the_answer_is_empty():
     windows = Windows([["cat"], ["dog"]], [(0, 0), (1, 5)], [["cat"], ["dog"]], lead=0)
-    facts, side = answer_facts(Answer(), np.zeros((2, 1, 2))), rows(2, passages=windows)
-    assert Answer().answers(facts, side)[1] == {"answer": "", "candidates": []}
-    assert Answer().metrics(facts, side) == {"exact_match": 0.5, "f1": 0.5}
+    row_stats, side = answer_facts(Answer(), np.zeros((2, 1, 2))), rows(2, passages=windows)
+    assert Answer().answers(row_stats, side)[1] == {"answer": "", "candidates": []}
+    assert Answer().metrics(row_stats, side) == {"exact_match": 0.5, "f1": 0.5}
 
 
 def test_places_that_fill_up_joined_batches_are_never_answers():
     windows = Windows([["cat", "dog", "bee"]], [(0, 0)], lead=0)
-    facts = answer_facts(Answer(), np.array([[[1.0, 0.0], [0.0, 1.0]]]))
-    joined = {name: torch.nn.functional.pad(tensor, (0, 3), value=IGNORED) for name, tensor in facts.items()}
-    assert Answer().answers(joined, rows(1, passages=windows)) == Answer().answers(facts, rows(1, passages=windows))
+    row_stats = answer_facts(Answer(), np.array([[[1.0, 0.0], [0.0, 1.0]]]))
+    joined = {name: torch.nn.functional.pad(tensor, (0, 3), value=IGNORED) for name, tensor in row_stats.items()}
+    assert Answer().answers(joined, rows(1, passages=windows)) == Answer().answers(row_stats, rows(1, passages=windows))

@@ -36,8 +36,8 @@ def test_a_batch_is_cut_to_its_longest_row_and_so_are_labels_per_token():
 
 def test_a_shelf_fills_rows_up():
     tokens = torch.tensor([[1, 0], [1, 2]])
-    shelf = TensorRows({"tokens": tokens}, tokens.clone(), lengths=torch.tensor([1, 2])).shelf()
-    batch = shelf.to(torch.device("cpu")).take(torch.tensor([1, 0]), 3)
+    device_rows = TensorRows({"tokens": tokens}, tokens.clone(), lengths=torch.tensor([1, 2])).device_rows()
+    batch = device_rows.to(torch.device("cpu")).take(torch.tensor([1, 0]), 3)
     assert batch.inputs["tokens"].tolist() == [[1, 2, 0], [1, 0, 0]]
     assert batch.labels.tolist() == [[1, 2, IGNORED], [1, 0, IGNORED]]
 

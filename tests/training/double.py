@@ -46,7 +46,7 @@ def main(folder: str, stream: str, batch_size: str, steps: str, stop: str) -> No
 
     kind = {"task": TaskStream, "joint": JointStream}[stream]
     resume = stop == "-2"
-    fit(model, tasks, Exp3S(names, eta=0.1), folder, settings, stream=kind, signal=gain, resume=resume, progress=False)
+    fit(model, tasks, Exp3S(names, eta=0.1), folder, settings, stream=kind, listen=gain, resume=resume, progress=False)
     Path(f"{folder}-rank{os.environ.get('RANK', 0)}.json").write_text(json.dumps(decisions))
 
 

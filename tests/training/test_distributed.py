@@ -87,7 +87,7 @@ def test_the_command_line_in_two_processes(tmp_path):
 def test_methods_that_look_or_train_beside_the_run_work_in_two_processes(tmp_path, method):
     """Both processes hear the same: otherwise the second run would not be the first again."""
     flags = ["-m", "rota", "train", "--tasks", "left,right", "--steps", 40, "--batch-size", 8, "--method", method, "-q"]
-    flags += ["--option", "every=10", "--uncertainty-rows", 25] if method == "active" else []
+    flags += ["--option", "every=10", "--option", "rows=25"] if method == "active" else []
     for name in ("one", "again"):
         done = launch(2, *flags, "--out", tmp_path / name)
         assert done.returncode == 0, done.stderr

@@ -7,17 +7,18 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from fit_tools import NAMES, QUICK, crash_at, make_model, make_tasks, train
 from run_tools import assert_same_run
 from safetensors.torch import load_file
-from test_fit import NAMES, QUICK, crash_at, make_model, make_tasks, train
 
 from rota.errors import RotaError
+from rota.evaluation import evaluate, evaluation_tasks
 from rota.policies import Cycle, Exp3S, WithEnds, uniform
 from rota.runlog import Run
 from rota.signals import prediction_gain
 from rota.streams import JointStream
 from rota.tasks import adjust_tasks, check_tasks
-from rota.training import evaluate, evaluation_tasks, fit
+from rota.training import fit
 
 
 def changed(**changes):
@@ -63,9 +64,9 @@ def test_a_task_that_stops_survives_a_crash(tmp_path):
     def policy():
         return WithEnds(Exp3S(NAMES, eta=0.1), {"b": 5, "a": 9})
 
-    train(tmp_path / "one", policy(), signal=prediction_gain)
-    crash_at(31, tmp_path / "two", policy(), signal=prediction_gain)
-    train(tmp_path / "two", policy(), resume=True, signal=prediction_gain)
+    train(tmp_path / "one", policy(), listen=prediction_gain)
+    crash_at(31, tmp_path / "two", policy(), listen=prediction_gain)
+    train(tmp_path / "two", policy(), resume=True, listen=prediction_gain)
     assert_same_run(tmp_path / "one", tmp_path / "two")
 
 
@@ -159,5 +160,5 @@ def test_momenta_of_each_task_survive_a_crash_and_change_something(tmp_path):
 
 
 def test_momenta_of_each_task_need_steps_of_one_task(tmp_path):
-    with pytest.raises(RotaError, match="--optimizer-per-task expects steps of one task"):
+    with pytest.raises(RotaError, match=r"Settings\(optimizer_per_task=True\) expects steps of one task"):
         train(tmp_path / "r", settings=apart(), stream=JointStream)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -15,6 +16,7 @@ from rota.cli._compare import compare
 from rota.cli._demo import demo
 from rota.cli._evaluate import evaluate
 from rota.cli._export import export
+from rota.cli._flags import in_flags
 from rota.cli._improve import improve
 from rota.cli._methods import methods
 from rota.cli._parameters import parameters
@@ -25,7 +27,9 @@ from rota.cli._select import select
 from rota.cli._simulate import simulate
 from rota.cli._tasks import tasks
 from rota.cli._train import train
-from rota.errors import RotaError
+from rota.deprecation import RenamedWarning
+from rota.errors import RotaError, missing_package
+from rota.plugins import PluginWarning
 
 app = typer.Typer(
     add_completion=False,
@@ -75,12 +79,40 @@ def main() -> None:
     """Run the command line; wrong input ends with one sentence and exit code 2."""
     if len(sys.argv) == 1:
         sys.argv.append("--help")
+    with warnings.catch_warnings():
+        _tell_warnings()
+        _run()
+
+
+def _tell_warnings() -> None:
+    """Old names and plug-ins that are left out get a sentence, as wrong input does."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        if issubclass(category, PluginWarning | RenamedWarning):
+            sys.stderr.write(f"rota: {message}\n")
+        else:
+            usual(message, category, *where)
+
+    for category in (PluginWarning, RenamedWarning):
+        warnings.simplefilter("default", category)
+    warnings.showwarning = show  # type: ignore[assignment]
+
+
+def _run() -> None:
     try:
         code = app(standalone_mode=False)
     except RotaError as error:
-        _say(str(error), code=2)
+        _say(in_flags(str(error)), code=2)
     except PARSER_ERROR as error:
-        _say(f"{error.format_message().rstrip('.')}. See `rota {' '.join(sys.argv[1:2])} --help`.", code=2)
+        said = error.format_message().rstrip(".")
+        _say(f"{said}{'' if said.endswith('?') else '.'} {_advice(error)}", code=2)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        extra = next((extra for extra, names in EXTRAS.items() if package in names), None)
+        if extra is None:
+            raise
+        _say(str(missing_package(f"`rota {' '.join(sys.argv[1:2])}`", package, extra)), code=2)
     except (OSError, MemoryError) as error:
         _say(f"expected files and memory that can be used. Found {type(error).__name__}: {error}.", code=2)
     except (KeyboardInterrupt, typer.Abort):
@@ -91,6 +123,35 @@ def main() -> None:
             code,
         )
     sys.exit(code)
+
+
+EXTRAS = {
+    "train": ("torch", "accelerate", "safetensors", "filelock", "sklearn"),
+    "report": ("plotly", "jinja2", "scipy"),
+    "text": ("transformers",),
+    "hub": ("datasets", "pyarrow"),
+    "search": ("optuna", "cmaes"),
+}
+"""Which extra brings a package along."""
+
+GONE = {
+    "--weights": "--option weights=left=2,right=1",
+    "--rounds": "--option rounds=N",
+    "--log": "--option logs=RUN,RUN",
+    "--uncertainty-rows": "--option rows=N",
+    "--candidates": "--option candidates=N",
+    "--score-every": "--option every=N",
+}
+"""Flags that `rota train` had for single methods, and how they are said now."""
+
+
+def _advice(error: Any) -> str:
+    verb = next(iter(sys.argv[1:2]), "")
+    gone = GONE.get(getattr(error, "option_name", ""))
+    if verb == "train" and gone:
+        return f"It is an option of a method: {gone}. See `rota methods NAME`."
+    known = verb if verb in {own.callback.__name__ for own in app.registered_commands if own.callback} else ""
+    return f"See `{' '.join(filter(None, ['rota', known, '--help']))}`."
 
 
 def _say(sentence: str, code: int) -> NoReturn:

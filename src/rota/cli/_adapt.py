@@ -12,7 +12,7 @@ from rich.table import Table
 
 from rota.cli._fields import refuse_decided, with_plan_flags
 from rota.errors import RotaError
-from rota.methods import make_plan
+from rota.plans import make_plan
 
 DECIDED = {
     "tasks",
@@ -61,7 +61,7 @@ def adapt(
     shares = _shares(fractions)
     refuse_decided("adapt", DECIDED, fields)
     plan = make_plan({"steps": 3000, "method": "uniform", **fields, "tasks": [task]}, source="the flags")
-    from rota.methods import Adapting  # late: it loads torch
+    from rota.runs import Adapting  # late: it loads torch
 
     folder = out or Path("runs") / f"adapt-{run.name}-{Path(task).stem}-{plan.seed}"
     console = Console(stderr=as_json)

@@ -3,44 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rota.cli._fields import numbers, refuse_decided, with_plan_flags
+from rota.cli._fields import numbers, refuse_decided, with_option_flags, with_plan_flags
 from rota.cli._tables import mean_and_spread, number
 from rota.errors import RotaError
-from rota.methods import make_plan, merge_fields, ratio_found
+from rota.methods import METHODS, ratio_found
+from rota.plans import make_plan, merge_fields
 from rota.runlog import Run
 from rota.search import mean_random_share
 
+AUTOSEM = METHODS["autosem"]
 DECIDED = {"method", "seed"}
 """Fields of a plan that are not for the caller."""
 OWN, CHANCE, ALONE = "autosem", "random ratio", "target alone"
 
 
 @with_plan_flags
+@with_option_flags(AUTOSEM.options, "trials", "rounds", "candidates", "storage")
 def autosem(
     target: Annotated[str, typer.Option(help="the task that is to be helped")],
-    trials: Annotated[int, typer.Option(min=1, help="ratios to try")] = 20,
-    rounds: Annotated[int, typer.Option(min=2, help="of the bandit that chooses tasks")] = 200,
     seeds: Annotated[str, typer.Option(metavar="A,B,…", help="everything once for each of these")] = "0",
     seeds_per_ratio: Annotated[int, typer.Option(min=1, help="trainings with each ratio")] = 1,
     no_select: Annotated[bool, typer.Option("--no-select", help="without stage 1: search over all candidates")] = False,
     no_search: Annotated[bool, typer.Option("--no-search", help="without stage 2: a grid of as many ratios")] = False,
-    candidates: Annotated[
-        Literal["alike", "all"], typer.Option(help="tasks of the same kind as the target alone, or all of them")
-    ] = "alike",
-    storage: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="of the search: sqlite:///FILE, postgresql://… [dim](in the folder)[/dim]"),
-    ] = None,
     baselines: Annotated[bool, typer.Option(help="train a random ratio and the target alone, too")] = True,
     out: Annotated[Path | None, typer.Option(help="folder for the runs [dim](runs/autosem-TARGET)[/dim]")] = None,
     *,
+    options: dict[str, Any],
     fields: dict[str, Any],
 ) -> None:
     """Choose auxiliary tasks for a target, find their ratio, and train with it: AutoSeM (Guo, Pasunuru & Bansal, 2019).
@@ -51,23 +46,26 @@ def autosem(
     same command goes on.
     """
     refuse_decided("autosem", DECIDED, fields)
-    own: dict[str, Any] = {"trials": trials, "rounds": rounds, "seeds": seeds_per_ratio, "candidates": candidates}
+    from rota.report import refuse_without_packages, write_report  # late: it takes a moment
+
+    refuse_without_packages()
+    own: dict[str, Any] = {**options, "seeds": seeds_per_ratio}
     own |= {"select": False} if no_select else {}
     own |= {"sampler": "grid"} if no_search else {}
-    own |= {"storage": storage} if storage else {}
     common = merge_fields({"options": own}, fields, {"target": target, "method": "autosem"})
     listed = numbers(seeds, "seeds")
     if not listed:
         raise RotaError("--seeds expects at least one number. Found none.")
     plans = {seed: make_plan({**common, "seed": seed}, "the flags") for seed in listed}
-    from rota.methods import candidates_of, run_plan  # late: they load torch and plotly
-    from rota.report import write_report
+    from rota.plans import candidates_of  # late: they load torch and plotly
+    from rota.runs import run_plan  # late: they load torch and plotly
 
     folder = out or Path("runs") / f"autosem-{target}"
     console = Console()
     variants: dict[str, dict[str, Any]] = {OWN: {}}
     if baselines:
-        tasks = candidates_of(plans[listed[0]], candidates)[0]
+        first = plans[listed[0]]
+        tasks = candidates_of(first, AUTOSEM.checked(first.options).candidates)[0]
         variants |= {CHANCE: {"method": "random-ratio", "options": {}, "only": tuple(tasks)}}
         variants |= {ALONE: {"method": "singletask", "options": {}}}
     runs: dict[str, list[Run]] = {variant: [] for variant in variants}

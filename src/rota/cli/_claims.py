@@ -28,7 +28,7 @@ def claims(
 
     A claim holds, or does not, where the 95 % interval of the paired difference says so; else these seeds cannot tell.
     """
-    from rota.report import judge, read_claims  # late: they load plotly
+    from rota.analysis import judge, read_claims  # late: they take a moment
 
     console = Console()
     for folder in results:

@@ -15,12 +15,13 @@ from rich.table import Table
 from rota.cli._fields import listed, numbers, read_fields, with_plan_flags
 from rota.cli._grid import GridProgress
 from rota.cli._tables import difference_told, number, print_whole, spread_told
+from rota.comparisons import COMPARISON, Cell, Comparison, equal_cost, make_comparison, run_comparison
 from rota.errors import RotaError
-from rota.methods import COMPARISON, METHODS, Cell, Comparison, equal_cost, make_comparison, run_comparison
+from rota.methods import METHODS
 from rota.runlog import Run, write_json
 
 if TYPE_CHECKING:
-    from rota.report import Cost, Score, Scores
+    from rota.analysis import Cost, GroupScore, ScoreTable
 
 ALL = "all"
 
@@ -64,6 +65,9 @@ def compare(
     Plain baselines are always part of it, unless switched off by name. Runs that are finished are kept, and one that
     fails does not stop the others: run it again to go on.
     """
+    from rota.report import refuse_without_packages  # late: it takes a moment
+
+    refuse_without_packages()
     content = dict(read_fields(file, "variants:")) if file else {}
     chosen = {
         "methods": _methods(methods, fields),
@@ -74,6 +78,8 @@ def compare(
         "budget": budget,
     }
     content |= {name: value for name, value in chosen.items() if value}
+    if "seed" in fields:
+        raise RotaError("A comparison expects --seeds, such as 0,1,2. Found --seed.")
     if "method" in fields:
         raise RotaError("A comparison expects --methods, such as uniform,exp3s. Found --method.")
     source = str(file) if file else "the flags"
@@ -103,7 +109,7 @@ def _methods(text: str, fields: Mapping[str, Any]) -> list[str]:
         name
         for name, method in METHODS.items()
         if not any(field.is_required() for field in method.options.model_fields.values())
-        and ("target" in fields or not method.for_target)
+        and ("target" in fields or "target" not in method.needs)
     ]
 
 
@@ -133,7 +139,8 @@ def _show(
     interval: Literal["t", "bootstrap"],
     console: Console,
 ) -> None:
-    from rota.report import all_costs, all_scores, group_runs, write_report  # late: it loads plotly
+    from rota.analysis import all_costs, all_scores, group_runs  # late: it takes a moment
+    from rota.report import write_report
 
     in_order = [runs[cell.variant, cell.seed] for cell in comparison.cells if (cell.variant, cell.seed) in runs]
     names = {run.folder: variant for (variant, _), run in runs.items()}
@@ -149,7 +156,7 @@ def _show(
         console.print(f"What is claimed about it: rota claims {folder}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _summary(comparison: Comparison, scores: Scores, costs: Mapping[str, Cost]) -> Table:
+def _summary(comparison: Comparison, scores: ScoreTable, costs: Mapping[str, Cost]) -> Table:
     """One row for each variant: how good, how much better than the baseline, how sure, at which price."""
     title = escape(comparison.about) or "Average score"
     alone = any(row.reached for row in scores.rows)
@@ -179,13 +186,13 @@ def _summary(comparison: Comparison, scores: Scores, costs: Mapping[str, Cost]) 
     return table
 
 
-def _reached(row: Score) -> str:
+def _reached(row: GroupScore) -> str:
     if not row.reached:
         return ""
     return f"{sum(row.reached.counts) / len(row.reached.counts):.1f} of {row.reached.tasks}"
 
 
-def _by_task(scores: Scores) -> Table:
+def _by_task(scores: ScoreTable) -> Table:
     table = Table(title="By task, percent", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("variant", no_wrap=True)
     for task in scores.tasks:

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from rota.comparisons import COMPARISON
 from rota.errors import RotaError
-from rota.methods import COMPARISON
 from rota.runlog import RUN
 
 

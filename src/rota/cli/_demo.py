@@ -13,8 +13,8 @@ from rich.table import Table
 from rota.cli._fields import chosen_methods
 from rota.cli._grid import GridProgress
 from rota.cli._tables import mean_and_spread
+from rota.comparisons import BASELINES, make_comparison, run_comparison
 from rota.errors import RotaError
-from rota.methods import BASELINES, make_comparison, run_comparison
 from rota.runlog import Run
 
 
@@ -34,8 +34,9 @@ def demo(
     common = {"tasks": ["digits"], "steps": steps}
     content = {"common": common, "methods": names, "without": list(BASELINES), "seeds": list(range(seeds))}
     comparison = make_comparison(content, {})
-    from rota.report import write_report  # late: it loads plotly
+    from rota.report import refuse_without_packages, write_report  # late: it takes a moment
 
+    refuse_without_packages()
     console = Console()
     runs = []
     with GridProgress(comparison, out, console, jobs=1) as progress:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rota.cli._tables import number
 
 
-class Engine(StrEnum):
+class ProbeEngine(StrEnum):
     """How rows go through the model."""
 
     auto = "auto"
@@ -32,8 +32,8 @@ def evaluate(
     data: Annotated[Path | None, typer.Option(help="data folder [dim](that of the first run)[/dim]")] = None,
     rows: Annotated[int | None, typer.Option(min=1, help="at most so many rows of a task [dim](all)[/dim]")] = None,
     engine: Annotated[
-        Engine, typer.Option(help="how rows go through the model; auto captures CUDA graphs where that pays")
-    ] = Engine.auto,
+        ProbeEngine, typer.Option(help="how rows go through the model; auto captures CUDA graphs where that pays")
+    ] = ProbeEngine.auto,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
 ) -> None:
     """Score the best model of a run with every metric of its tasks.
@@ -43,7 +43,7 @@ def evaluate(
     rota evaluate runs/first --split test
     """
     from rota.data import glue_averages  # late: they load torch
-    from rota.methods import Ensemble, Trained
+    from rota.inference import Ensemble, Trained
 
     names = [name.strip() for name in tasks.split(",") if name.strip()]
     members = [Trained(run) for run in runs]

@@ -16,7 +16,7 @@ def export(
     """Write the best model of a run: model.json and model.safetensors for `rota.models.load_model`, and its encoder
     with its tokenizer in the folder `encoder`, for `transformers.AutoModel.from_pretrained`.
     """
-    from rota.methods import Trained  # late: it loads torch
+    from rota.inference import Trained  # late: it loads torch
 
     Trained(run).export(out)
     Console().print(f"The model is in {out}", highlight=False, markup=False, soft_wrap=True)

@@ -14,7 +14,8 @@ import yaml
 from pydantic.fields import FieldInfo
 
 from rota.errors import RotaError, unknown_name
-from rota.methods import METHODS, Plan
+from rota.methods import METHODS, Options, default_told
+from rota.plans import Plan
 from rota.settings import Settings
 
 Verb = Callable[..., None]
@@ -26,35 +27,51 @@ def with_plan_flags(verb: Verb) -> Verb:
     The flags that were used arrive in its keyword argument `fields`, as plain values. They are checked with
     the plan, where all mistakes are reported together, not one by one by the parser.
     """
-    signature = inspect.signature(verb, eval_str=True)
-    own = [parameter for name, parameter in signature.parameters.items() if name != "fields"]
-    flags = {name: field for name, field in Plan.model_fields.items() if name not in signature.parameters}
+    declared = inspect.signature(verb).parameters
+    flags = {name: field for name, field in Plan.model_fields.items() if name not in declared}
     flags = dict(sorted(flags.items(), key=lambda item: item[0] in Settings.model_fields))  # what before how
-    parameters = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=typer.Option(
-                None,
-                f"--{name.removesuffix('s') if name == 'options' else name}".replace("_", "-"),
-                help=f"{field.description}{_shown(field)}",
-                metavar=_metavar(field.annotation),
-                rich_help_panel="The run",
-            ),
-            annotation={"options": list[str] | None}.get(name, bool | None if field.annotation is bool else str | None),
-        )
-        for name, field in flags.items()
-    ]
+    return _with_flags(verb, "fields", flags, "The run")
+
+
+def with_option_flags(options: type[Options], *names: str) -> Callable[[Verb], Verb]:
+    """Give a verb flags for some options of a method, in its keyword argument `options`."""
+    flags = {name: options.model_fields[name] for name in names}
+    return lambda verb: _with_flags(verb, "options", flags, None)
+
+
+def _with_flags(verb: Verb, argument: str, flags: Mapping[str, FieldInfo], panel: str | None) -> Verb:
+    signature = inspect.signature(verb, eval_str=True)
+    own = [parameter for name, parameter in signature.parameters.items() if name != argument]
+    parameters = [_flag(name, field, panel) for name, field in flags.items()]
 
     def wrapped(**values: Any) -> None:
         used = {name: values.pop(name) for name in flags}
-        fields = {name: _parse(name, value) for name, value in used.items() if value is not None}
-        verb(**values, fields=fields)
+        verb(**values, **{argument: {name: _parse(name, value) for name, value in used.items() if value is not None}})
 
     wrapped.__name__, wrapped.__doc__ = verb.__name__, verb.__doc__
-    wrapped.__signature__ = signature.replace(parameters=[*own, *parameters])  # type: ignore[attr-defined]
+    in_order = sorted([*own, *parameters], key=lambda parameter: parameter.kind)
+    wrapped.__signature__ = signature.replace(parameters=in_order)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {p.name: p.annotation for p in [*own, *parameters]}
     return wrapped
+
+
+def _flag(name: str, field: FieldInfo, panel: str | None) -> inspect.Parameter:
+    flag = f"--{name.removesuffix('s') if name == 'options' else name}".replace("_", "-")
+    option = typer.Option(
+        None,
+        flag,
+        help=f"{_lowered(field.description or '')}{_shown(field)}",
+        metavar=_metavar(field.annotation),
+        rich_help_panel=panel,
+    )
+    kind: Any = bool | None if field.annotation is bool else str | None
+    annotation = list[str] | None if name == "options" else kind
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=annotation)
+
+
+def _lowered(sentence: str) -> str:
+    """As the help of a flag is written: without a capital at the beginning and a stop at the end."""
+    return sentence[:1].lower() + sentence[1:].removesuffix(".")
 
 
 def pairs(text: str, flag: str) -> dict[str, Any]:
@@ -113,21 +130,6 @@ def refuse_decided(verb: str, decided: Iterable[str], fields: Mapping[str, Any])
         raise RotaError(f"`rota {verb}` decides --{name.replace('_', '-')} itself. Found it given. Leave it out.")
 
 
-def bounds(text: str, flag: str) -> tuple[int, int]:
-    """`1-20` as the smallest and the largest number.
-
-    >>> bounds("1-20", "primary")
-    (1, 20)
-    """
-    low, _, high = text.partition("-")
-    try:
-        return int(low), int(high)
-    except ValueError as error:
-        raise RotaError(
-            f"--{flag} expects the smallest and the largest number, such as 1-20. Found '{text}'."
-        ) from error
-
-
 def numbers(text: str, flag: str) -> list[int]:
     """`0,1,2` as whole numbers."""
     try:
@@ -179,7 +181,6 @@ def _metavar(annotation: Any) -> str | None:
 
 def _shown(field: FieldInfo) -> str:
     """The default, unless the description says it."""
-    default = field.default
-    if "default" in (field.description or "") or default in (None, {}, ()) or default is False:
+    if "default" in (field.description or "") or field.default in (None, {}, (), False):
         return ""
-    return f" [dim]({','.join(default) if isinstance(default, tuple) else default})[/dim]"
+    return f" [dim]({default_told(field)})[/dim]"

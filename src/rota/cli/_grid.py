@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from rota.methods import Cell, Comparison, Event, steps_done
+from rota.comparisons import Cell, Comparison, Event, steps_done
 
 
 class GridProgress:

@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from rota.methods import METHODS
+from rota.cli._tables import print_whole
+from rota.errors import unknown_name
+from rota.methods import METHODS, Method, option_rows
 
 
-def methods() -> None:
-    """List the methods, where they come from, and their options."""
-    table = Table("method", "what it does", "from", "options", title="Methods", title_justify="left")
-    for method in METHODS.values():
-        fields = method.options.model_fields.items()
-        options = ", ".join(name if f.is_required() else f"{name}={f.default}" for name, f in fields)
-        table.add_row(f"[bold]{method.name}", method.summary, method.source, options)
+def methods(
+    name: Annotated[str | None, typer.Argument(help="one of them, with all of its options")] = None,
+) -> None:
+    """List the methods and where they come from, or the options of one of them.
+
+    rota methods exp3s
+    """
     console = Console()
+    if name is None:
+        table = Table("method", "what it does", "from", title="Methods", title_justify="left", box=SIMPLE_HEAD)
+        for method in METHODS.values():
+            table.add_row(f"[bold]{escape(method.name)}", escape(method.summary), escape(method.source))
+        print_whole(console, table)
+        console.print("Numbers 000 to 004 are papers, see docs/find-it-by-paper.md.")
+        console.print("The options of one: rota methods exp3s. To use it: rota train --method exp3s --option eta=0.01")
+        return
+    if name not in METHODS:
+        raise unknown_name("method", name, METHODS)
+    _show(METHODS[name], console)
+
+
+def _show(method: Method, console: Console) -> None:
+    """Everything about one method."""
+    console.print(f"[bold]{escape(method.name)}[/]: {escape(method.summary)}", highlight=False)
+    if method.source:
+        console.print(f"From: {escape(method.source)}", highlight=False)
+    if "target" in method.needs:
+        console.print("Needs a target: --target TASK", highlight=False)
+    rows = option_rows(method.options)
+    if not rows:
+        console.print("It has no options.")
+        return
+    table = Table("option", "takes", "default", "what it is for", box=SIMPLE_HEAD, pad_edge=False)
+    for row in rows:
+        table.add_row(f"[bold]{row.name}", escape(row.takes), escape(row.default), escape(row.reason))
     console.print(table)
-    console.print("Numbers 000 to 004 are papers, see docs/find-it-by-paper.md.")
-    console.print("Example: rota train --method exp3s --option eta=0.01")
+    console.print(f"To use them: rota train --method {method.name} --option {rows[0].name}=…", highlight=False)

@@ -60,7 +60,7 @@ def _of_run(folder: str, tasks: int | None) -> dict[str, Counted]:
         raise RotaError(
             f"--tasks expects {' or '.join(SIZES)}. Found the run folder {folder}, which has its own tasks."
         )
-    from rota.methods import Trained  # late: they load torch
+    from rota.inference import Trained  # late: they load torch
     from rota.models.camtl import count_parameters
 
     return {"run": count_parameters(Trained(folder).model)}

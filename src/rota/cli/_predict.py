@@ -31,7 +31,7 @@ def predict(
 
     rota predict runs/first --task rte --input rows.jsonl
     """
-    from rota.methods import Ensemble, Trained  # late: they load torch
+    from rota.inference import Ensemble, Trained  # late: they load torch
 
     members = [Trained(run, task) for run in runs]
     trained = members[0] if len(members) == 1 else Ensemble(members)

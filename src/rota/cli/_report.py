@@ -38,7 +38,7 @@ def report(
 
     In the folder of a comparison its variants have the names that they were given there.
     """
-    from rota.report import report_text, write_report  # late: it loads plotly
+    from rota.report import report_text, write_report  # late: it takes a moment
     from rota.runlog import Run, find_runs
 
     if out == STDOUT and form == "html":

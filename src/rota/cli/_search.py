@@ -4,52 +4,48 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from rota.cli._fields import bounds, refuse_decided, with_plan_flags
+from rota.cli._fields import refuse_decided, with_option_flags, with_plan_flags
 from rota.cli._tables import number
 from rota.errors import RotaError
-from rota.methods import make_plan
+from rota.methods import METHODS, InnerRuns, find_ratio
+from rota.plans import make_plan
 from rota.runlog import SELECTION, Run
+from rota.search import load_optuna
 
 if TYPE_CHECKING:
     from rota.search import RatioSearch
 
+AUTOSEM = METHODS["autosem"]
 DECIDED = {"method", "options"}
 """Fields of a plan that are not for the caller."""
 SHOWN = 10  # ratios in the table
 
 
 @with_plan_flags
+@with_option_flags(AUTOSEM.options, "trials", "sampler", "primary", "auxiliary", "pruning", "storage")
 def search(
     selected: Annotated[
         Path | None, typer.Argument(help="a folder of `rota select`: its tasks, target and settings")
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, help="ratios to try, over all workers")] = 20,
     seeds_per_ratio: Annotated[int, typer.Option(min=1, help="trainings with each ratio")] = 1,
-    sampler: Annotated[Literal["gp-hedge", "random", "grid"], typer.Option(help="what proposes ratios")] = "gp-hedge",
-    primary: Annotated[str, typer.Option(metavar="LOW-HIGH", help="batches of the target in a cycle")] = "1-20",
-    auxiliary: Annotated[str, typer.Option(metavar="LOW-HIGH", help="batches of each other task")] = "0-5",
     simplex: Annotated[bool, typer.Option("--simplex", help="shares that sum to one instead of whole numbers")] = False,
     initial: Annotated[
         int | None, typer.Option(min=1, help="random ratios first [dim](a third, at most 5)[/dim]")
     ] = None,
     budget_steps: Annotated[int | None, typer.Option(min=1, help="begin no trial after so many updates")] = None,
-    pruning: Annotated[bool, typer.Option(help="stop trainings that are in the lowest quarter")] = True,
-    storage: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="sqlite:///FILE, postgresql://…, journal:FILE [dim](in the folder)[/dim]"),
-    ] = None,
     name: Annotated[str | None, typer.Option(help="of the study in its storage [dim](made of the tasks)[/dim]")] = None,
     out: Annotated[
         Path | None, typer.Option(help="folder for the trainings [dim](runs/search-TARGET-SEED)[/dim]")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
     *,
+    options: dict[str, Any],
     fields: dict[str, Any],
 ) -> None:
     """Find the mixing ratio with the best dev score of a target: AutoSeM's second stage.
@@ -62,30 +58,33 @@ def search(
     refuse_decided("search", DECIDED, fields)
     if selected is not None:
         fields = {**_selected(selected), **fields}
+    own = AUTOSEM.checked(options)
+    load_optuna()  # before any data is read
     plan = make_plan(fields, source="the flags")
     if plan.target is None:
         raise RotaError("`rota search` expects --target, or a folder of `rota select`. Found none.")
-    from rota.methods import InnerRuns, find_ratio, tasks_of  # late: they load torch
+    from rota.plans import tasks_of  # late: they load torch
+    from rota.runs import run_plan
 
     names = [task.name for task in tasks_of(plan) if task.trained]
     tasks = [plan.target, *(task for task in names if task != plan.target)]
     folder = out or Path("runs") / f"search-{plan.target}-{plan.seed}"
     told = Console(stderr=True)
     found = find_ratio(
-        InnerRuns(plan, folder, progress=told.is_terminal, told=True, outer=False),
+        InnerRuns(run_plan, plan, folder, progress=told.is_terminal, told=True, outer=False),
         tasks,
-        trials,
+        own.trials,
         changes={},
-        storage=storage,
+        storage=own.storage,
         simplex=simplex,
         seed=plan.seed,
         seeds_per_point=seeds_per_ratio,
-        sampler=sampler,
-        primary_bounds=bounds(primary, "primary"),
-        auxiliary_bounds=bounds(auxiliary, "auxiliary"),
+        sampler=own.sampler,
+        primary_bounds=own.primary,
+        auxiliary_bounds=own.auxiliary,
         initial=initial,
         budget_steps=budget_steps,
-        pruning=pruning,
+        pruning=own.pruning,
         name=name,
     )
     if as_json:
@@ -96,7 +95,7 @@ def search(
     if found.ratio is not None:
         weights = ",".join(f"{task}={count:g}" for task, count in found.ratio.items() if count)
         only = ",".join(task for task, count in found.ratio.items() if count)
-        command = f"rota train --method {'fixed' if simplex else 'cycle'} --weights {weights} --only {only}"
+        command = f"rota train --method {'fixed' if simplex else 'cycle'} --option weights={weights} --only {only}"
         command += f" --target {plan.target} --tasks {','.join(plan.tasks)} …"
         console.print(f"Train with it: {command}", highlight=False, markup=False, soft_wrap=True)
     console.print(f"See it with: rota report {folder}", highlight=False, markup=False, soft_wrap=True)

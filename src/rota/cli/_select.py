@@ -4,40 +4,35 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rota.cli._fields import refuse_decided, with_plan_flags
+from rota.cli._fields import refuse_decided, with_option_flags, with_plan_flags
 from rota.cli._tables import number
 from rota.errors import RotaError
-from rota.methods import FLOOR, METHODS, make_plan, select_from
+from rota.methods import METHODS
+from rota.plans import make_plan
+from rota.search import FLOOR, select_from
 
 if TYPE_CHECKING:
-    from rota.methods import Selection
+    from rota.search import Selection
 
 DECIDED = {"method", "steps", "only"}
 """Fields of a plan that are not for the caller."""
 
 
 @with_plan_flags
+@with_option_flags(METHODS["autosem"].options, "rounds", "top", "above", "utility", "candidates")
 def select(
     target: Annotated[str, typer.Option(help="the task that is to be helped")],
-    rounds: Annotated[int, typer.Option(min=2, help="so many times a task has its turn")] = 200,
-    top: Annotated[int, typer.Option(min=0, help="choose so many auxiliaries whatever their utility")] = 2,
-    above: Annotated[float, typer.Option(help="choose the others whose utility is above it")] = 0.5,
-    utility: Annotated[
-        Literal["averaged", "last"], typer.Option(help="over the second half of the rounds, or at their end")
-    ] = "averaged",
-    candidates: Annotated[
-        Literal["alike", "all"], typer.Option(help="tasks of the same kind as the target alone, or all of them")
-    ] = "alike",
     out: Annotated[Path | None, typer.Option(help="folder for the run [dim](runs/select-TARGET-SEED)[/dim]")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
     *,
+    options: dict[str, Any],
     fields: dict[str, Any],
 ) -> None:
     """Choose auxiliary tasks for a target: AutoSeM's first stage.
@@ -48,14 +43,14 @@ def select(
     Its options are those of method thompson: --option decay=0.3. Interrupted, the same command goes on.
     """
     refuse_decided("select", DECIDED, fields)
-    from rota.methods import candidates_of, run_plan  # late: they load torch
+    from rota.plans import candidates_of  # late: they load torch
+    from rota.runs import run_plan  # late: they load torch
 
-    options = {"floor": FLOOR, **fields.get("options", {})}
-    turns = METHODS["thompson"].checked(options).round
-    plan = make_plan(
-        {**fields, "target": target, "method": "thompson", "options": options, "steps": rounds * turns}, "the flags"
-    )
-    kept, left_out = candidates_of(plan, candidates)
+    rule = METHODS["autosem"].checked(options)
+    bandit = {"floor": FLOOR, **fields.get("options", {})}
+    steps = rule.rounds * METHODS["thompson"].checked(bandit).round
+    plan = make_plan({**fields, "target": target, "method": "thompson", "options": bandit, "steps": steps}, "the flags")
+    kept, left_out = candidates_of(plan, rule.candidates)
     console, told = Console(), Console(stderr=True)
     if left_out:
         line = f"Left out, since of another kind: {', '.join(left_out)}. They take part with --candidates all."
@@ -65,7 +60,7 @@ def select(
     folder = out or Path("runs") / f"select-{target}-{plan.seed}"
     plan = plan.model_copy(update={"only": tuple(kept)})
     run = run_plan(plan, folder, resume=folder.is_dir(), progress=told.is_terminal)
-    found = select_from(run, top, above, utility)
+    found = select_from(run, rule.top, rule.above, rule.utility)
     if as_json:
         typer.echo(json.dumps({"chosen": found.chosen, "utilities": found.utilities}))
         return

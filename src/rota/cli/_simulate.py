@@ -20,7 +20,7 @@ from rich.table import Table
 
 from rota.cli._fields import chosen_methods
 from rota.errors import RotaError, unknown_name
-from rota.methods import METHODS, Given, Method
+from rota.methods import METHODS, Method, Recipe, RunContext
 from rota.policies import Policy
 from rota.simulation import COUNTERFACTUAL, WORTHS, MTLBandit, Rule, Study, log_gain, score_gain, study
 
@@ -89,7 +89,7 @@ def simulate(
     console.print(_table(studies, title))
     if game.rounds:
         console.print(_rules(studies))
-    from rota.report import write_simulation  # late: it loads plotly
+    from rota.report import write_simulation  # late: it takes a moment
 
     write_simulation(dict(zip(worlds, studies, strict=True)), title, out)
     console.print(f"The curves are in {out}", highlight=False, markup=False, soft_wrap=True)
@@ -112,14 +112,23 @@ def _study(game: _Game, world: int) -> Study:
 
 
 def _playable(method: Method) -> bool:
-    """Whether a bandit, which has tasks but no data, can give it all that it needs."""
-    needs = any(field.is_required() for field in method.options.model_fields.values())
-    return method.stream == "task" and not (method.sized or method.make_survey or needs)
+    """Whether a bandit, which has tasks but no data, can give it all that it needs, and tell it what it hears."""
+    if method.needs or any(field.is_required() for field in method.options.model_fields.values()):
+        return False
+    try:
+        recipe = _recipe(MTLBandit(arms=2, steps=1, seed=0), method, seed=0)
+    except RotaError:
+        return False
+    return recipe.stream == "task" and set(recipe.policy.hears or ()) <= {"gain"}
 
 
 def _policy(bandit: MTLBandit, name: str, seed: int) -> Policy:
-    given = Given(dict.fromkeys(bandit.tasks, 1), dict.fromkeys(bandit.tasks, 1), bandit.steps, seed)
-    return METHODS[name].policy(given, {})
+    return _recipe(bandit, METHODS[name], seed).policy
+
+
+def _recipe(bandit: MTLBandit, method: Method, seed: int) -> Recipe:
+    alike = dict.fromkeys(bandit.tasks, 1)
+    return method.make({}, RunContext(alike, alike, bandit.steps, seed))
 
 
 def _table(studies: Sequence[Study], title: str) -> Table:

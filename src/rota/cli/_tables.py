@@ -13,7 +13,7 @@ from rich.table import Table
 from rota.runlog import Run
 
 if TYPE_CHECKING:
-    from rota.report import Difference, Spread
+    from rota.analysis import Difference, Spread
 
 WIDEST = 1000  # characters in a line
 
@@ -59,7 +59,7 @@ def number(value: float | None, digits: int = 1, scale: float = 100) -> str:
 
 def mean_and_spread(values: Iterable[float | None]) -> str:
     """Scores over seeds, in percent."""
-    from rota.report import spread  # late: it loads plotly
+    from rota.analysis import spread  # late: it takes a moment
 
     return spread_told(spread(values))
 

@@ -9,15 +9,15 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from rota.cli._fields import pairs, read_fields, with_plan_flags
+from rota.cli._fields import read_fields, with_plan_flags
 from rota.cli._improve import read_mixture
 from rota.cli._tables import score_table
 from rota.errors import RotaError
-from rota.methods import Plan, make_plan, merge_fields
+from rota.plans import Plan, make_plan, merge_fields
 from rota.runlog import SUMMARY, started_plan
 
-USUAL = "auto"
-"""The method of whoever names none: above `uniform` on GLUE and SuperGLUE at the same cost (docs/results/auto.md)."""
+WORTH_SAYING = 0.01
+"""Share of the time from which on it is told what it was spent on."""
 
 
 @with_plan_flags
@@ -26,28 +26,8 @@ def train(
     out: Annotated[Path | None, typer.Option(help="new folder for the run [dim](runs/METHOD-SEED)[/dim]")] = None,
     resume: Annotated[Path | None, typer.Option(help="continue the run in this folder, with its own settings")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="with --resume: continue from this checkpoint")] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(metavar="NAME=VALUE", help="of the tasks, for methods fixed, cycle and joint: left=2,right=1"),
-    ] = None,
     mixture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="weights from a file of `rota improve`; method fixed by default")
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(min=1, help="of method counterfactual: trainings after the one that is logged")
-    ] = None,
-    log: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="RUN", help="of method counterfactual: a finished run to learn from; may be repeated"),
-    ] = None,
-    uncertainty_rows: Annotated[
-        int | None, typer.Option(min=1, help="of methods with surveys: dev rows of a task in a survey, at most")
-    ] = None,
-    candidates: Annotated[
-        int | None, typer.Option(min=1, help="of method mt-uncertainty: rows of a task in a pool")
-    ] = None,
-    score_every: Annotated[
-        int | None, typer.Option(min=1, help="of method mt-uncertainty: steps that one pool serves")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="no progress bar, no table")] = False,
     *,
@@ -60,22 +40,11 @@ def train(
     rota train --resume runs/second
     """
     if mixture is not None:
-        if weights is not None:
-            raise RotaError("Expected --mixture or --weights. Found both.")
+        options = fields.get("options", {})
+        if "weights" in options:
+            raise RotaError("Expected --mixture or --option weights=…. Found both.")
         fields.setdefault("method", "fixed")
-        fields["options"] = {**fields.get("options", {}), "weights": read_mixture(mixture)}
-    if weights is not None:
-        fields["options"] = {**fields.get("options", {}), "weights": pairs(weights, "weights")}
-    shortcuts = {
-        "rounds": rounds,
-        "logs": [str(own) for own in log or ()],
-        "rows": uncertainty_rows,
-        "candidates": candidates,
-        "every": score_every,
-    }
-    for option, value in shortcuts.items():
-        if value:
-            fields["options"] = {**fields.get("options", {}), option: value}
+        fields["options"] = {**options, "weights": read_mixture(mixture)}
     if resume is not None:
         plan, folder = _resumed(resume, file, out, fields)
     elif checkpoint is not None:
@@ -83,7 +52,7 @@ def train(
     else:
         plan = _planned(file, fields)
         folder = out or Path("runs") / f"{plan.method}-{plan.seed}"
-    from rota.methods import run_plan  # late: it loads torch
+    from rota.runs import run_plan  # late: it loads torch
 
     done = resume is not None and (folder / SUMMARY).is_file()
     run = run_plan(plan, folder, resume=(checkpoint or True) if resume else False, progress=not quiet)
@@ -92,19 +61,16 @@ def train(
         if done:
             console.print(f"{folder} is finished already.", highlight=False, markup=False)
         console.print(score_table(run))
-        if run.summary["surveying"]:
-            share = run.summary["surveying"] / run.summary["seconds"]
-            console.print(f"Surveys took {share:.0%} of the time.", highlight=False)
+        share = run.summary.get("listening", 0.0) / max(run.summary["seconds"], 1e-9)
+        if share > WORTH_SAYING:
+            console.print(f"Measuring what the policy hears took {share:.0%} of the time.", highlight=False)
         where = f"The run is in {folder}. See it with: rota report {folder}"
         console.print(where, highlight=False, markup=False, soft_wrap=True)
 
 
 def _planned(file: Path | None, fields: dict[str, Any]) -> Plan:
     content = read_fields(file, "steps: 600") if file is not None else {}
-    merged = merge_fields(content, fields)
-    if merged.get("target") is None:  # for one target nobody has shown that it is better
-        merged.setdefault("method", USUAL)
-    return make_plan(merged, source=str(file) if file else "the flags")
+    return make_plan(merge_fields(content, fields), source=str(file) if file else "the flags")
 
 
 def _resumed(folder: Path, file: Path | None, out: Path | None, fields: dict[str, Any]) -> tuple[Plan, Path]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from rota.arrays import Floats
 
 FLOOR = 0.004  # what a block's mean may be off by, however many visits it has: curves are only nearly of these shapes
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rota.curves._bank import Bank, Floats, fit_bank
+from rota.arrays import Floats
+from rota.curves._bank import Bank, fit_bank
 from rota.errors import RotaError
 
 BLOCKS, SMALLEST = 40, 5  # at most so many blocks, of at least so many visits

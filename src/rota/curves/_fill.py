@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rota.curves._bank import Floats
+from rota.arrays import Floats
 from rota.curves._curve import Curve
 
 GRID = 300

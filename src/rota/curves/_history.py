@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rota.curves._bank import Bank, Floats, fit_bank
+from rota.arrays import Floats
+from rota.curves._bank import Bank, fit_bank
 from rota.curves._by_task import ByTask
 
 KEPT = 64  # blocks of a task; when they are full, neighbours are merged

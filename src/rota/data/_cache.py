@@ -17,7 +17,7 @@ from filelock import FileLock
 from rota.data._arrays import Arrays, ArrayWriter, open_arrays
 from rota.errors import RotaError
 
-Make = Callable[[ArrayWriter], dict[str, Any]]
+MakeTokens = Callable[[ArrayWriter], dict[str, Any]]
 """Writes arrays and returns what is to be remembered with them."""
 
 
@@ -28,7 +28,7 @@ def default_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rota"
 
 
-def kept(cache: Path, name: str, key: Any, make: Make) -> tuple[Arrays, dict[str, Any]]:
+def kept(cache: Path, name: str, key: Any, make: MakeTokens) -> tuple[Arrays, dict[str, Any]]:
     """Arrays from the cache, made now if they are not there.
 
     A folder is written under another name and then renamed: whoever looks finds it whole or not at all. Of several
@@ -51,7 +51,7 @@ def kept(cache: Path, name: str, key: Any, make: Make) -> tuple[Arrays, dict[str
     return open_arrays(folder)
 
 
-def _make(folder: Path, make: Make) -> None:
+def _make(folder: Path, make: MakeTokens) -> None:
     temporary = folder.with_name(f"tmp-{folder.name}-{uuid.uuid4().hex[:8]}")
     temporary.mkdir()
     writer = ArrayWriter(temporary)

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rota.errors import RotaError
+from rota.errors import RotaError, missing_package
 
 csv.field_size_limit(2**31 - 1)  # a passage may be longer than the 128 KiB that csv allows
 
@@ -161,7 +161,7 @@ def read_json(path: Path, tally: Tally) -> Iterator[Record]:
 
 def read_parquet(path: Path, tally: Tally) -> Iterator[Record]:
     """Parquet, some thousand rows at a time."""
-    arrow, parquet = (needed(name, "Parquet files", "rota[hub]") for name in ("pyarrow", "pyarrow.parquet"))
+    arrow, parquet = (needed(name, "A Parquet file", "hub") for name in ("pyarrow", "pyarrow.parquet"))
     try:
         number, file = 0, parquet.ParquetFile(path)
         _header(file.schema_arrow.names, str(path), {})
@@ -214,8 +214,7 @@ def needed(module: str, what: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        package = module.split(".")[0]
-        raise RotaError(f"{what} need the package {package}. Install it: pip install '{extra}'.") from error
+        raise missing_package(what, module.split(".")[0], extra) from error
 
 
 def _header(cells: list[str], where: str, rename: Mapping[str, str]) -> list[str]:

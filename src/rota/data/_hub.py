@@ -33,8 +33,8 @@ class Hub:
 
     def splits(self, task: str, data: Path | None) -> dict[str, HubSplit]:
         """The splits of the hub; a sentence if they cannot be had."""
-        looked = f"in {data}" if data is not None else "in a folder (none is named: --data DIR)"
-        datasets = needed("datasets", f"Task '{task}' was not found {looked}; data sets from the hub", "rota[hub]")
+        looked = f"in {data}" if data is not None else "in a folder (none is named: Plan(data=…))"
+        datasets = needed("datasets", f"Task '{task}' was not found {looked}; a data set from the hub", "hub")
         try:
             found = datasets.load_dataset(self.path, self.config)
         except Exception as error:  # the hub has many ways to say no

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rota.data._digits import DIGITS
 from rota.data._glue import GLUE
@@ -16,30 +18,39 @@ from rota.data._suite import Suite, published
 from rota.data._superglue import SUPERGLUE
 from rota.data._toytext import TOYTEXT
 from rota.errors import RotaError, unknown_name
-from rota.tasks import Task
+from rota.plugins import PluginTable
+from rota.tasks import Kind, Task
 
 
 def _multimnist(names: Sequence[str], reading: Reading) -> list[Task]:
     if reading.folder is None:
-        raise RotaError("MultiMNIST expects the four files of MNIST in a folder. Found none: name it with --data DIR.")
+        raise RotaError("MultiMNIST expects the four files of MNIST in a folder. Found none: say Plan(data=…).")
     return [task for task in load_multimnist(reading.folder) if task.name in names]
 
 
 CAMTL = [*GLUE, *(task for task in SUPERGLUE if task.same_as is None), *MRQA, WNUT]
-SUITES: dict[str, Suite] = {
-    suite.name: suite
-    for suite in (
-        DIGITS,
-        TOYTEXT,
-        published("glue", "single sentences and pairs, nine tasks", GLUE),
-        published("superglue", "harder questions of many kinds, eight tasks", SUPERGLUE),
-        published("mrqa", "answers in passages, six sets", MRQA),
-        published("wnut", "rare and emerging named entities", [WNUT]),
-        published("nli", "inference: sentences that follow, contradict or neither", [SNLI, SCITAIL]),
-        published("camtl", "the tasks of CA-MTL: GLUE, SuperGLUE, MRQA and WNUT 2017", CAMTL),
-        Suite("multimnist", "two overlaid digits of MNIST: top left, bottom right", MULTIMNIST, _multimnist),
-    )
-}
+OWN = (
+    DIGITS,
+    TOYTEXT,
+    published("glue", "single sentences and pairs, nine tasks", GLUE),
+    published("superglue", "harder questions of many kinds, eight tasks", SUPERGLUE),
+    published("mrqa", "answers in passages, six sets", MRQA),
+    published("wnut", "rare and emerging named entities", [WNUT]),
+    published("nli", "inference: sentences that follow, contradict or neither", [SNLI, SCITAIL]),
+    published("camtl", "the tasks of CA-MTL: GLUE, SuperGLUE, MRQA and WNUT 2017", CAMTL),
+    Suite("multimnist", "two overlaid digits of MNIST: top left, bottom right", MULTIMNIST, _multimnist),
+)
+
+
+def _suite(name: str, found: Any) -> Suite | None:
+    if isinstance(found, Suite):
+        return replace(found, name=name)
+    if isinstance(found, type) and issubclass(found, Kind):
+        return None
+    raise RotaError(f"expected a rota.data.Suite or a subclass of rota.tasks.Kind, found {found!r}")
+
+
+SUITES: PluginTable[Suite] = PluginTable({suite.name: suite for suite in OWN}, {"rota.tasks": _suite})
 
 
 def load_tasks(names: Sequence[str], reading: Reading | None = None) -> list[Task]:
@@ -50,7 +61,7 @@ def load_tasks(names: Sequence[str], reading: Reading | None = None) -> list[Tas
         reading: Where texts are found and how they are cut.
     """
     reading = reading or Reading()
-    homes = {task: suite for suite in reversed(SUITES.values()) for task in suite.tasks}
+    homes = _homes(names)
     own: dict[str, OwnTask] = {}
     wanted: list[str] = []
     for name in dict.fromkeys(names):
@@ -73,6 +84,16 @@ def load_tasks(names: Sequence[str], reading: Reading | None = None) -> list[Tas
     return [loaded[name] for name in wanted]
 
 
+def _homes(names: Sequence[str]) -> dict[str, Suite]:
+    """The suite of each task. Plug-ins are imported only where a name is not known without them."""
+    suites: Mapping[str, Suite] = SUITES.loaded
+    known = {name for suite in suites.values() for name in suite.tasks}
+    if any(name not in known and name not in SUITES and not is_file(name) for name in names):
+        suites = SUITES
+    asked = [*suites.values(), *(SUITES[name] for name in names if name in SUITES and name not in suites)]
+    return {task: suite for suite in reversed(asked) for task in suite.tasks}
+
+
 def is_file(name: str) -> bool:
     """Whether a name stands for a YAML file with tasks of one's own."""
     return name.endswith((".yaml", ".yml"))
@@ -80,7 +101,7 @@ def is_file(name: str) -> bool:
 
 def named_task(name: str) -> NamedTask | None:
     """What is known of a published text task."""
-    return next((task for suite in SUITES.values() for task in suite.named if task.name == name), None)
+    return next((task for suite in SUITES.loaded.values() for task in suite.named if task.name == name), None)
 
 
 def _refuse_twins(names: Sequence[str], own: Container[str]) -> None:

@@ -16,9 +16,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rota.arrays import Ids
 from rota.errors import RotaError
 from rota.seeds import generator
-from rota.tasks import Batch, Classification, Ids, Pictures, Task
+from rota.tasks import Batch, Classification, Pictures, Task
 
 SEED = 0  # of the data, not of a run: every run sees the same rows
 SIDE, SHIFT, CANVAS = 28, 6, 36  # the second digit stands 6 further down and right on a canvas of 36 x 36
@@ -99,9 +100,9 @@ class PictureRows:
         return len(self._labels)
 
     def batch(self, ids: Ids) -> Batch:
-        return self.shelf().take(torch.from_numpy(ids))
+        return self.device_rows().take(torch.from_numpy(ids))
 
-    def shelf(self) -> PictureShelf:
+    def device_rows(self) -> PictureShelf:
         return PictureShelf(self._pictures, self._labels)
 
     def labels(self) -> Tensor:

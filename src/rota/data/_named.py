@@ -45,7 +45,7 @@ class Reading:
     @property
     def folder(self) -> Path | None:
         if self.data is not None and not self.data.is_dir():
-            raise RotaError(f"--data expects a folder. Found none at {self.data}.")
+            raise RotaError(f"Plan(data=…) expects a folder. Found none at {self.data}.")
         found = os.environ.get("ROTA_DATA")
         if self.data is None and found and not Path(found).is_dir():
             raise RotaError(f"$ROTA_DATA expects a folder. Found none at {found}.")

@@ -170,7 +170,7 @@ class Folder:
     split: str
 
     def records(self, tally: Tally) -> Iterator[Record]:
-        datasets = needed("datasets", "Folders of the library datasets", "rota[hub]")
+        datasets = needed("datasets", "A folder of the library datasets", "hub")
         try:
             found = datasets.load_from_disk(str(self.path))
         except Exception as error:  # a damaged one fails in many ways

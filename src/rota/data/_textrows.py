@@ -13,8 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rota.arrays import Ids
 from rota.data._arrays import Arrays
-from rota.tasks import IGNORED, Batch, Ids
+from rota.tasks import IGNORED, Batch
 
 
 class TextRows:
@@ -46,13 +47,13 @@ class TextRows:
         return found
 
     def batch(self, ids: Ids) -> Batch:
-        return self.shelf().take(torch.from_numpy(ids))
+        return self.device_rows().take(torch.from_numpy(ids))
 
-    def shelf(self) -> TextShelf:
-        return self._shelf
+    def device_rows(self) -> TextShelf:
+        return self._device_rows
 
     @functools.cached_property
-    def _shelf(self) -> TextShelf:
+    def _device_rows(self) -> TextShelf:
         seen = {name: torch.from_numpy(self._arrays[name]) for name in TextShelf.SEEN if name in self._arrays}
         chosen = None if self._chosen is None else torch.from_numpy(self._chosen)
         return TextShelf(seen, self._padding, self._choices, chosen)

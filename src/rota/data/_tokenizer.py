@@ -40,7 +40,7 @@ class Tokenizer:
 
     def _load(self, **options: bool) -> Any:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # silent when workers are forked later
-        transformers = needed("transformers", "Pretrained encoders", "rota[text]")
+        transformers = needed("transformers", "A pretrained encoder", "text")
         place = locate(self.encoder)
         try:
             found = transformers.AutoTokenizer.from_pretrained(place, **options)
@@ -73,7 +73,7 @@ class Tokenizer:
     @property
     def limit(self) -> int:
         """Most tokens that the encoder takes; a very large number where it does not say."""
-        transformers = needed("transformers", "Pretrained encoders", "rota[text]")
+        transformers = needed("transformers", "A pretrained encoder", "text")
         config = transformers.AutoConfig.from_pretrained(locate(self.encoder))
         places = getattr(config, "max_position_embeddings", None) or 2**31
         if config.model_type in ROBERTAS:

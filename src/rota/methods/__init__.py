@@ -1,77 +1,56 @@
-"""A paper's name, and the composition of policy, stream and signal behind it."""
+"""A paper's name, and the composition of policy, stream and sources behind it. Naming a method needs no torch."""
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+from rota.deprecation import renamed_names
 from rota.methods._autosem import ratio_found
-from rota.methods._comparison import BASELINES, COMPARISON, SINGLE, Cell, Comparison, make_comparison
-from rota.methods._equal_cost import equal_cost
-from rota.methods._grid import Event, run_comparison, steps_done
-from rota.methods._method import Given, Method
-from rota.methods._plan import Plan, make_plan, merge_fields
-from rota.methods._selection import FLOOR, Selection, select_from
+from rota.methods._inner import InnerRuns
+from rota.methods._method import Method, Recipe, RunContext
+from rota.methods._option_rows import OptionRow, default_told, option_rows
+from rota.methods._options import Options, options_of
+from rota.methods._ratio import find_ratio
 from rota.methods._table import METHODS
 
-if TYPE_CHECKING:
-    from rota.methods._adapt import Adaptation, Adapting
-    from rota.methods._candidates import candidates_of, tasks_alike
-    from rota.methods._ensemble import Ensemble
-    from rota.methods._inner import InnerRuns
-    from rota.methods._ratio import find_ratio
-    from rota.methods._run import run_plan
-    from rota.methods._tasks import tasks_of
-    from rota.methods._trained import Trained
-
 __all__ = [
-    "BASELINES",
-    "COMPARISON",
-    "FLOOR",
     "METHODS",
-    "SINGLE",
-    "Adaptation",
-    "Adapting",
-    "Cell",
-    "Comparison",
-    "Ensemble",
-    "Event",
-    "Given",
     "InnerRuns",
     "Method",
-    "Plan",
-    "Selection",
-    "Trained",
-    "candidates_of",
-    "equal_cost",
+    "OptionRow",
+    "Options",
+    "Recipe",
+    "RunContext",
+    "default_told",
     "find_ratio",
-    "make_comparison",
-    "make_plan",
-    "merge_fields",
+    "option_rows",
+    "options_of",
     "ratio_found",
-    "run_comparison",
-    "run_plan",
-    "select_from",
-    "steps_done",
-    "tasks_alike",
-    "tasks_of",
 ]
 
-_LATE = {
-    "_adapt": ("Adaptation", "Adapting"),
-    "_candidates": ("candidates_of", "tasks_alike"),
-    "_ensemble": ("Ensemble",),
-    "_inner": ("InnerRuns",),
-    "_ratio": ("find_ratio",),
-    "_run": ("run_plan",),
-    "_tasks": ("tasks_of",),
-    "_trained": ("Trained",),
-}
-"""Naming a method needs no torch; running one does."""
-
-
-def __getattr__(name: str) -> Any:
-    for module, names in _LATE.items():
-        if name in names:
-            return getattr(import_module(f"rota.methods.{module}"), name)
-    raise AttributeError(f"module 'rota.methods' has no attribute '{name}'")
+__getattr__ = renamed_names(
+    __name__,
+    {
+        "Adaptation": "rota.runs.Adaptation",
+        "Adapting": "rota.runs.Adapting",
+        "BASELINES": "rota.comparisons.BASELINES",
+        "COMPARISON": "rota.comparisons.COMPARISON",
+        "Cell": "rota.comparisons.Cell",
+        "Comparison": "rota.comparisons.Comparison",
+        "Ensemble": "rota.inference.Ensemble",
+        "Event": "rota.comparisons.Event",
+        "FLOOR": "rota.search.FLOOR",
+        "Given": "rota.methods.RunContext",
+        "Plan": "rota.plans.Plan",
+        "SINGLE": "rota.comparisons.SINGLE",
+        "Selection": "rota.search.Selection",
+        "Trained": "rota.inference.Trained",
+        "candidates_of": "rota.plans.candidates_of",
+        "equal_cost": "rota.comparisons.equal_cost",
+        "make_comparison": "rota.comparisons.make_comparison",
+        "make_plan": "rota.plans.make_plan",
+        "merge_fields": "rota.plans.merge_fields",
+        "run_comparison": "rota.comparisons.run_comparison",
+        "run_plan": "rota.runs.run_plan",
+        "select_from": "rota.search.select_from",
+        "steps_done": "rota.comparisons.steps_done",
+        "tasks_alike": "rota.plans.tasks_alike",
+        "tasks_of": "rota.plans.tasks_of",
+    },
+)

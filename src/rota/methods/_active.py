@@ -2,58 +2,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from pydantic import Field
 
-from pydantic import BaseModel, Field
-
-from rota.methods._method import Given, Method
+from rota.methods._method import Method, Recipe, RunContext
+from rota.methods._options import options_of
 from rota.policies import Policy, Tracking, WithFloor
+from rota.sources import Survey
 
-if TYPE_CHECKING:
-    from rota.training import Survey
-
-ScoreName = Literal["share", "entropy", "expected-entropy", "bald", "batchbald", "released"]
-
-
-def _active(
-    given: Given,
-    *,
-    score: ScoreName = "entropy",
-    every: Annotated[int, Field(ge=1)] = 200,
-    passes: Annotated[int, Field(ge=1)] = 8,
-    scope: Literal["all", "head"] | Annotated[int, Field(ge=1)] = "all",
-    rows: Annotated[int, Field(ge=1)] | None = None,
-    gamma: Annotated[float, Field(ge=0, le=1)] = 0.5,
-    form: Literal["prose", "printed"] = "prose",
-    floor: Annotated[float, Field(ge=0, lt=1)] = 0.25,
-    capped: bool = True,
-    memory: Annotated[int, Field(ge=1)] = 2**30,
-) -> Policy:
-    tracking = Tracking(given.tasks, gamma, form)
-    return WithFloor(tracking, floor) if floor else tracking
+OFTEN = 200
+"""Steps between surveys in a run that is long enough."""
 
 
-def _survey(options: BaseModel) -> Survey:
-    from rota.training import Survey  # late: it loads torch
+class ActiveOptions(options_of(Survey, but=("says",)), options_of(Tracking, but=("tasks",))):  # type: ignore[misc]
+    """Of the surveys, and of the policy that follows them."""
 
-    names = ("score", "every", "passes", "scope", "rows", "capped", "memory")
-    return Survey(**{name: getattr(options, name) for name in names})
+    every: int | None = Field(
+        None, ge=1, description=f"Steps between surveys; by default {OFTEN}, or a twentieth of a shorter run."
+    )
+    floor: float = Field(0.25, ge=0, lt=1, description="Share of the turns that is spread evenly.")
+
+
+def _recipe(options: ActiveOptions, context: RunContext, stream: str) -> Recipe:
+    tracking: Policy = Tracking(context.tasks, **options.of(Tracking))
+    policy = WithFloor(tracking, options.floor) if options.floor else tracking
+    every = options.every or (OFTEN if context.steps > OFTEN else None)
+    return Recipe(policy, stream, [{"source": Survey.name, **options.of(Survey), "every": every}])
+
+
+def _active(options: ActiveOptions, context: RunContext) -> Recipe:
+    return _recipe(options, context, "task")
+
+
+def _active_weights(options: ActiveOptions, context: RunContext) -> Recipe:
+    return _recipe(options, context, "joint")
 
 
 ACTIVE = [
     Method(
-        "active",
-        "tasks about which the model is unsure, by passes with dropout over dev rows",
-        _active,
-        "000 active",
-        make_survey=_survey,
+        "active", "tasks about which the model is unsure, by passes with dropout over dev rows", _active, "000 active"
     ),
     Method(
         "active-weights",
         "all tasks in every step, their losses weighted by how unsure the model is",
-        _active,
+        _active_weights,
         "after 000 (its outlook)",
-        stream="joint",
-        make_survey=_survey,
     ),
 ]

@@ -8,29 +8,39 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rota.methods._method import Given, Method
-from rota.offpolicy import best_mixture
-from rota.policies import Policy
+from rota.methods._method import Method, Recipe, RunContext
+from rota.methods._options import Options
+from rota.offpolicy import best_mixture, load_cmaes
 
 
-def _counterfactual(
-    given: Given,
-    *,
-    entropy: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto",
-    rounds: Annotated[int, Field(ge=1)] = 1,
-    logs: tuple[str, ...] = (),
-) -> Policy:
+class CounterfactualOptions(Options):
+    """Of method counterfactual."""
+
+    entropy: Annotated[float, Field(ge=0)] | Literal["auto"] = Field(
+        "auto", description="Weight λ of the mixture's entropy; auto: the mixture is planned with learning curves."
+    )
+    rounds: int = Field(1, ge=1, description="Mixtures that are learned, each from the log of the one before.")
+    logs: tuple[str, ...] = Field((), description="Finished runs to learn from, instead of training one first.")
+
+
+def _counterfactual(options: CounterfactualOptions, context: RunContext) -> Recipe:
+    if options.entropy != "auto":
+        load_cmaes()  # before a run is trained from whose log nothing could be learned
     # A log is a folder, and of every round the last one alone: mixtures of earlier rounds were worse.
-    known: Sequence[Path | str] = list(logs) or [given.trainer.train("log", method="uniform", options={}).folder]
-    for number in range(1, rounds):
-        mixture = best_mixture(known, entropy, steps=given.steps).mixture
-        known = [given.trainer.train(f"round-{number}", method="fixed", options={"weights": mixture}).folder]
-    return best_mixture(known, entropy, steps=given.steps)
+    known: Sequence[Path | str] = list(options.logs) or [
+        context.trainer.train("log", method="uniform", options={}).folder
+    ]
+    for number in range(1, options.rounds):
+        mixture = best_mixture(known, options.entropy, steps=context.steps).mixture
+        known = [context.trainer.train(f"round-{number}", method="fixed", options={"weights": mixture}).folder]
+    return Recipe(best_mixture(known, options.entropy, steps=context.steps))
 
 
-COUNTERFACTUAL = Method(
-    "counterfactual",
-    "a mixture learned from the log of a uniform run, which is trained first",
-    _counterfactual,
-    "001 π^C",
-)
+COUNTERFACTUAL = [
+    Method(
+        "counterfactual",
+        "a mixture learned from the log of a uniform run, which is trained first",
+        _counterfactual,
+        "001 π^C",
+    )
+]

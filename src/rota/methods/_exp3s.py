@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from rota.methods._method import Given, Method
-from rota.policies import Exp3S, Policy
+from rota.methods._method import Method, Recipe, RunContext
+from rota.methods._options import options_of
+from rota.policies import Exp3S
 from rota.seeds import integer
 
 
-def _exp3s(
-    given: Given,
-    *,
-    eta: float = 1e-3,
-    epsilon: float = 0.05,
-    importance: Literal["rho", "pi"] = "rho",
-    alpha: float | None = None,
-) -> Policy:
-    seed = integer(given.seed, "exp3s")
-    return Exp3S(given.tasks, eta, epsilon, seed, importance=importance, alpha=alpha)
+class Exp3SOptions(options_of(Exp3S, but=("tasks", "seed", "reservoir"))):  # type: ignore[misc]
+    """Of Exp3.S, whatever gain it hears."""
 
 
-EXP3S = Method(
-    "exp3s", "a bandit that prefers tasks whose batches bring the largest gain", _exp3s, "001 EXP3.S", "prediction_gain"
-)
-EXP3S_VISITS = Method(
-    "exp3s-visits",
-    "the same with the gain since the task's last visit, which costs no forward pass",
-    _exp3s,
-    "after 001 EXP3.S",
-    "visit_gain",
-)
+def _policy(options: Exp3SOptions, context: RunContext) -> Exp3S:
+    return Exp3S(context.tasks, seed=integer(context.seed, "exp3s"), **options.of(Exp3S))
+
+
+def _exp3s(options: Exp3SOptions, context: RunContext) -> Recipe:
+    return Recipe(_policy(options, context), listen=("prediction_gain",))
+
+
+def _exp3s_visits(options: Exp3SOptions, context: RunContext) -> Recipe:
+    return Recipe(_policy(options, context))
+
+
+EXP3S = [
+    Method("exp3s", "a bandit that prefers tasks whose batches bring the largest gain", _exp3s, "001 EXP3.S"),
+    Method(
+        "exp3s-visits",
+        "the same with the gain since the task's last visit, which costs no forward pass",
+        _exp3s_visits,
+        "after 001 EXP3.S",
+    ),
+]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from rota.methods._plan import Plan, make_plan
+from rota.callbacks import Callback
+from rota.plans import Plan, make_plan
 from rota.runlog import INNER, PLAN, RUN, SUMMARY, Run, write_json
-from rota.training import Watch
 
 
 class InnerRuns:
     """Trains in `runs/NAME` of a folder, each training once.
 
     Args:
+        run_plan: Trains a plan; `rota.runs.run_plan`.
         plan: What the trainings have in common.
         folder: Of the outer run.
         progress: Whether to show a progress bar of each training.
@@ -27,13 +27,23 @@ class InnerRuns:
         runs: All trainings so far.
     """
 
-    def __init__(self, plan: Plan, folder: Path, progress: bool, told: bool | None = None, outer: bool = True) -> None:
+    def __init__(
+        self,
+        run_plan: Callable[..., Run],
+        plan: Plan,
+        folder: Path,
+        progress: bool,
+        told: bool | None = None,
+        outer: bool = True,
+    ) -> None:
+        self._run_plan = run_plan
         self.plan, self.folder, self.progress, self.outer = plan, folder, progress, outer
         self._writes = int(os.environ.get("RANK", 0)) == 0  # of the processes that torchrun started
         self._told = self._writes and (progress if told is None else told)
         self.runs: list[Run] = []
 
-    def train(self, name: str, watch: Watch | None = None, **changes: Any) -> Run:
+    def train(self, name: str, callbacks: Sequence[Callback] = (), **changes: Any) -> Run:
+        """The finished run of this name, trained now if it is not yet."""
         if self.outer and self._writes and not (self.folder / PLAN).is_file():
             # So that somebody who dies in an inner run can go on.
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -41,10 +51,8 @@ class InnerRuns:
         folder = self.folder / INNER / name
         begun = (folder / RUN).is_file()
         if not (begun and Run(folder).finished):
-            from rota.methods._run import run_plan  # late: it trains inner runs in its turn
-
             plan = make_plan({**self.plan.model_dump(exclude_unset=True), **changes})
-            run_plan(plan, folder, resume=begun, progress=self.progress, watch=watch)
+            self._run_plan(plan, folder, resume=begun, progress=self.progress, callbacks=callbacks)
         self.runs.append(Run(folder))
         return self.runs[-1]
 
@@ -56,14 +64,22 @@ class InnerRuns:
 
     def inside(self, name: str) -> InnerRuns:
         """For many short trainings in `runs/NAME` of this folder, of which a bar on a terminal is enough."""
-        found = InnerRuns(self.plan, self.folder / INNER / name, self.progress and _on_terminal(), self._told, False)
+        shown = self.progress and _on_terminal()
+        found = InnerRuns(self._run_plan, self.plan, self.folder / INNER / name, shown, self._told, outer=False)
         found.runs = self.runs
         return found
 
     def say(self, line: str) -> None:
+        """Tell a person what is going on."""
         if self._told:
-            Console(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)
+            _console().print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _on_terminal() -> bool:
-    return Console(stderr=True).is_terminal
+    return bool(_console().is_terminal)
+
+
+def _console() -> Any:
+    from rich.console import Console  # late: naming a method needs none
+
+    return Console(stderr=True)

@@ -3,69 +3,106 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 from pydantic import Field
 
 from rota import policies
 from rota.errors import RotaError, unknown_name
-from rota.methods._method import Given, Method
-from rota.policies import Policy
+from rota.methods._method import Method, Recipe, RunContext
+from rota.methods._options import Options
 from rota.schedules import annealed_power
 
 Weight = TypeVar("Weight", int, float)
 
 
-def _uniform(given: Given) -> Policy:
-    return policies.uniform(given.tasks)
+class NoOptions(Options):
+    """There is nothing to be told."""
 
 
-def _proportional(given: Given) -> Policy:
-    return policies.proportional(given.sizes)
+class TemperatureOptions(Options):
+    """Of method temperature."""
+
+    power: float = Field(0.5, ge=-10, le=10, description="Exponent of the sizes: 1 is proportional, 0 uniform.")
 
 
-def _temperature(given: Given, *, power: Annotated[float, Field(ge=-10, le=10)] = 0.5) -> Policy:
-    return policies.Tempered(given.sizes, power)
+class AnnealedOptions(Options):
+    """Of method annealed."""
+
+    epochs: int = Field(10, ge=1, description="Parts of the run, in each of which the power is lower.")
 
 
-def _annealed(given: Given, *, epochs: Annotated[int, Field(ge=1)] = 10) -> Policy:
-    return policies.Tempered(given.sizes, annealed_power(epochs, max(1, given.steps // epochs)))
+class WeightOptions(Options):
+    """Of methods that are told the weight of every task."""
+
+    weights: dict[str, float] = Field(description="Share of each task's turns, in any unit; 0 leaves a task out.")
 
 
-def _union(given: Given) -> Policy:
-    return policies.Union(given.batches)
+class TurnOptions(Options):
+    """Of method cycle."""
+
+    weights: dict[str, int] = Field(description="Batches of each task in a row; 0 leaves a task out.")
 
 
-def _fixed(given: Given, *, weights: dict[str, float]) -> Policy:
-    return policies.Fixed(_for_all(given, weights))
+class JointOptions(Options):
+    """Of method joint."""
+
+    weights: dict[str, float] | None = Field(None, description="Of each task's loss, in any unit; by default alike.")
 
 
-def _cycle(given: Given, *, weights: dict[str, int]) -> Policy:
-    return policies.Cycle(_for_all(given, weights))
+def _uniform(options: NoOptions, context: RunContext) -> Recipe:
+    return Recipe(policies.uniform(context.tasks))
 
 
-def _joint(given: Given, *, weights: dict[str, float] | None = None) -> Policy:
-    return policies.uniform(given.tasks) if weights is None else policies.Fixed(_for_all(given, weights))
+def _proportional(options: NoOptions, context: RunContext) -> Recipe:
+    return Recipe(policies.proportional(context.sizes))
 
 
-def _for_all(given: Given, weights: Mapping[str, Weight]) -> dict[str, Weight]:
+def _temperature(options: TemperatureOptions, context: RunContext) -> Recipe:
+    return Recipe(policies.Tempered(context.sizes, options.power))
+
+
+def _annealed(options: AnnealedOptions, context: RunContext) -> Recipe:
+    power = annealed_power(options.epochs, max(1, context.steps // options.epochs))
+    return Recipe(policies.Tempered(context.sizes, power))
+
+
+def _union(options: NoOptions, context: RunContext) -> Recipe:
+    return Recipe(policies.Union(context.batches))
+
+
+def _fixed(options: WeightOptions, context: RunContext) -> Recipe:
+    return Recipe(policies.Fixed(_for_all(context, options.weights)))
+
+
+def _cycle(options: TurnOptions, context: RunContext) -> Recipe:
+    return Recipe(policies.Cycle(_for_all(context, options.weights)))
+
+
+def _joint(options: JointOptions, context: RunContext) -> Recipe:
+    if options.weights is None:
+        return Recipe(policies.uniform(context.tasks), "joint")
+    return Recipe(policies.Fixed(_for_all(context, options.weights)), "joint")
+
+
+def _for_all(context: RunContext, weights: Mapping[str, Weight]) -> dict[str, Weight]:
     """A weight for every task and for no other, in the order of the tasks."""
     for task in weights:
-        if task not in given.sizes:
-            raise unknown_name("task in the weights", task, given.tasks)
-    missing = [task for task in given.tasks if task not in weights]
+        if task not in context.sizes:
+            raise unknown_name("task in the weights", task, context.tasks)
+    missing = [task for task in context.tasks if task not in weights]
     if missing:
         raise RotaError(f"Expected a weight for every task. Missing: {', '.join(missing)}. Weight 0 leaves a task out.")
-    return {task: weights[task] for task in given.tasks}
+    return {task: weights[task] for task in context.tasks}
 
 
 MIXTURES = [
     Method("uniform", "every task alike", _uniform, "001 RANDOM, 000 uniform"),
-    Method("proportional", "tasks by their number of rows", _proportional, "001 TASK SIZE", sized=True),
-    Method("union", "every batch of every task once per epoch", _union, "000 union; MT-DNN", sized=True),
-    Method("temperature", "tasks by a power of their number of rows", _temperature, "T5, mBERT", sized=True),
-    Method("annealed", "from proportional to nearly uniform", _annealed, "PALs", sized=True),
+    Method("proportional", "tasks by their number of rows", _proportional, "001 TASK SIZE", ("sizes",)),
+    Method("union", "every batch of every task once per epoch", _union, "000 union; MT-DNN", ("sizes",)),
+    Method("temperature", "tasks by a power of their number of rows", _temperature, "T5, mBERT", ("sizes",)),
+    Method("annealed", "from proportional to nearly uniform", _annealed, "PALs", ("sizes",)),
     Method("fixed", "the weights that you give", _fixed),
     Method("cycle", "tasks by turn, as many batches as the weights say", _cycle, "004 mixing ratio"),
-    Method("joint", "all tasks in every step, their losses weighted", _joint, "003 multitask", stream="joint"),
+    Method("joint", "all tasks in every step, their losses weighted", _joint, "003 multitask"),
 ]

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from rota.callbacks import Callback
 from rota.methods._inner import InnerRuns
-from rota.runlog import INNER, RUN, SEARCH, Run, write_json
+from rota.runlog import INNER, PRUNED, RUN, SEARCH, Run, write_json
 from rota.search import RatioSearch, RatioTrial, search_ratio
-from rota.training import GIVEN_UP
 
-Report = Callable[[int, float], None]
+ReportScore = Callable[[int, float], None]
 
 MAY_DIFFER = {
     *("seed", "method", "options", "only"),  # decided by the search
@@ -36,35 +36,48 @@ class RatioTrainings:
     changes: Mapping[str, Any] = field(default_factory=dict)
     simplex: bool = False
 
-    def __call__(self, ratio: Mapping[str, float], seed: int, report: Report) -> float:
+    def __call__(self, ratio: Mapping[str, float], seed: int, report: ReportScore) -> float:
         from optuna import TrialPruned  # how a search says that a training is hopeless
-
-        def watch(step: int, score: float) -> bool:
-            try:
-                report(step, score)
-            except TrialPruned:
-                return True
-            return False
 
         name = run_name(ratio, seed)
         self._report_again(name, report)
         run = self.inner.train(
             name,
-            watch,
-            **{"method": "fixed" if self.simplex else "cycle", "options": {"weights": dict(ratio)}, "seed": seed},
-            **{"only": list(ratio), **self.changes},
+            [_Pruner(report, TrialPruned)],
+            method="fixed" if self.simplex else "cycle",
+            options={"weights": dict(ratio)},
+            seed=seed,
+            only=list(ratio),
+            **self.changes,
         )
-        if run.summary["stopped"] == GIVEN_UP:  # now, or by a worker that was killed before it could say so
+        if run.summary["stopped"] == PRUNED:  # now, or by a worker that was killed before it could say so
             raise TrialPruned
         return float(run.summary["best"]["dev"]["average"])
 
-    def _report_again(self, name: str, report: Report) -> None:
+    def _report_again(self, name: str, report: ReportScore) -> None:
         """What was evaluated before a worker was killed counts as if it had not been."""
         folder = self.inner.folder / INNER / name
         if (folder / RUN).is_file():
             for line in Run(folder).lines("eval"):
                 if line["step"] and line["average"] is not None:
                     report(line["step"], line["average"])
+
+
+@dataclass(frozen=True)
+class _Pruner(Callback):
+    """Reports each evaluation to a search, and ends the run where that says it is hopeless."""
+
+    report: ReportScore
+    hopeless: type[Exception]
+
+    def on_evaluate(self, done: int, evaluation: Mapping[str, Any], mixture: Mapping[str, float]) -> str | None:
+        if not done or evaluation["average"] is None:
+            return None
+        try:
+            self.report(done, evaluation["average"])
+        except self.hopeless:
+            return PRUNED
+        return None
 
 
 def run_name(ratio: Mapping[str, float], seed: int) -> str:

@@ -2,108 +2,131 @@
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from rota import policies
-from rota.methods._method import Given, Method
-from rota.policies import Policy
+from rota.errors import RotaError
+from rota.methods._method import Method, Recipe, RunContext
+from rota.methods._mixtures import NoOptions
+from rota.methods._options import Options
 
-if TYPE_CHECKING:
-    from rota.training import Trials
-
-Share = Annotated[float, Field(gt=0, le=100)]
-Memory = Literal["reset", "shared", "own"]
+TUNING = ("steps", "lr", "momentum", "optimizer", "least")
 
 
-def _alphavil(
-    given: Given,
-    *,
-    fraction: Share = 1.0,
-    lengths: Literal["data", "equal"] = "data",
-    memory: Memory = "reset",
-    weighting: Literal["alpha", "alignment"] = "alpha",
-    scaling: Literal["loss", "delta"] = "loss",
-    merge: Literal["deltas", "joint", "both"] = "deltas",
-    alpha_steps: Annotated[int, Field(ge=0)] = 10,
-    alpha_lr: Annotated[float, Field(gt=0)] = 0.005,
-    alpha_momentum: Annotated[float, Field(ge=0, lt=1)] = 0.5,
-    alpha_optimizer: Literal["sgd", "adam", "adamax"] = "sgd",
-    alpha_least: float | None = None,
-    alpha_batches: Annotated[int, Field(ge=1)] | None = None,
-    storage: Literal["full", "bfloat16", "cpu"] = "full",
-    only: tuple[str, ...] | None = None,
-) -> Policy:
-    return policies.uniform(given.tasks)  # says whose rows there are; the rounds decide whose turn it is
+class RoundOptions(Options):
+    """Of methods that train in rounds of branches."""
 
-
-def _alphavil_trial(options: BaseModel) -> Trials:
-    from rota.trials import AlphaSettings, AlphaVIL  # late: it loads torch
-
-    given = {name: getattr(options, name) for name in type(options).model_fields}
-    alpha = AlphaSettings(
-        **{name: given.pop(f"alpha_{name}") for name in ("steps", "lr", "momentum", "optimizer", "least")}
-    )
-    return functools.partial(AlphaVIL, alpha=alpha, target_batches=given.pop("alpha_batches"), **given)
-
-
-def _diw(
-    given: Given,
-    *,
-    fraction: Share = 1.0,
-    memory: Memory = "reset",
-    weight_lr: Annotated[float, Field(gt=0)] = 0.1,
-    tries: Annotated[int, Field(ge=1)] = 10,
-) -> Policy:
-    return policies.uniform(given.tasks)
-
-
-def _diw_trial(options: Any) -> Trials:
-    from rota.trials import DIW  # late: it loads torch
-
-    return functools.partial(
-        DIW, fraction=options.fraction, memory=options.memory, lr=options.weight_lr, patience=options.tries
+    fraction: float = Field(1.0, gt=0, le=100, description="Share of each task's rows that a branch trains on, ρ.")
+    memory: Literal["reset", "shared", "own"] = Field(
+        "reset",
+        description="What the optimizer of a branch remembers: nothing, what it knew at the end of the last round, or "
+        "what this branch knew at the end of its own last one.",
     )
 
 
-def _all_tasks(given: Given) -> Policy:
-    return policies.uniform(given.tasks)
+class AlphaVILOptions(RoundOptions):
+    """Of αVIL."""
+
+    lengths: Literal["data", "equal"] = Field(
+        "data", description="Branches take the same share of every task's rows, or as many updates as the target's."
+    )
+    weighting: Literal["alpha", "alignment"] = Field(
+        "alpha", description="Weights follow α (the paper), or how far deltas point down the target's dev loss."
+    )
+    scaling: Literal["loss", "delta"] = Field(
+        "loss", description="A weight scales its task's loss (the paper; inert with Adam and its like), or its delta."
+    )
+    merge: Literal["deltas", "joint", "both"] = Field(
+        "deltas",
+        description="A round leaves the mixture of its deltas (the paper); the weights alone, for joint steps from "
+        "where it began; or both.",
+    )
+    alpha_steps: int = Field(10, ge=0, description="Steps in which α is tuned.")
+    alpha_lr: float = Field(0.005, gt=0, description="Learning rate of α.")
+    alpha_momentum: float = Field(0.5, ge=0, lt=1, description="Momentum of α.")
+    alpha_optimizer: Literal["sgd", "adam", "adamax"] = Field("sgd", description="How α is tuned.")
+    alpha_least: float | None = Field(None, description="What α does not fall below.")
+    alpha_batches: int | None = Field(
+        None, ge=1, description="Batches of dev rows that a gradient of α is computed of; by default all rows."
+    )
+    storage: Literal["full", "bfloat16", "cpu"] = Field("full", description="How deltas are kept.")
+    only: tuple[str, ...] | None = Field(
+        None, description="Deltas of parameters whose names begin so; by default of all."
+    )
+
+
+class AlignedOptions(AlphaVILOptions):
+    """Of αVIL whose weights follow directions."""
+
+    memory: Literal["reset", "shared", "own"] = Field(
+        "own", description=AlphaVILOptions.model_fields["memory"].description
+    )
+    weighting: Literal["alpha", "alignment"] = Field(
+        "alignment", description=AlphaVILOptions.model_fields["weighting"].description
+    )
+
+
+class DIWOptions(RoundOptions):
+    """Of DIW."""
+
+    weight_lr: float = Field(0.1, gt=0, description="Learning rate of the weights.")
+    tries: int = Field(
+        10, ge=1, description="Joint tries in a row that are no better than the round's best, after which that is kept."
+    )
+
+
+def _alphavil(options: AlphaVILOptions, context: RunContext) -> Recipe:
+    own = options.model_dump()
+    alpha = {name: own.pop(f"alpha_{name}") for name in TUNING}
+    return _in_rounds(context, "alphavil", alpha=alpha, target_batches=own.pop("alpha_batches"), **own)
+
+
+def _aligned(options: AlignedOptions, context: RunContext) -> Recipe:
+    return _alphavil(options, context)
+
+
+def _diw(options: DIWOptions, context: RunContext) -> Recipe:
+    return _in_rounds(
+        context,
+        "diw",
+        fraction=options.fraction,
+        memory=options.memory,
+        lr=options.weight_lr,
+        patience=options.tries,
+    )
+
+
+def _in_rounds(context: RunContext, trial: str, **options: object) -> Recipe:
+    if len(context.tasks) < 2:
+        raise RotaError(
+            f"Method '{trial}' expects other tasks beside the target. Found {', '.join(context.tasks)} alone. Add "
+            f"some, or train it by Plan(method='singletask')."
+        )
+    # The policy says whose rows there are; the rounds decide whose turn it is.
+    return Recipe(policies.uniform(context.tasks), {"stream": "rounds", "trial": trial, **options})
+
+
+def _singletask(options: NoOptions, context: RunContext) -> Recipe:
+    assert context.target is not None, "it needs one"
+    return Recipe(policies.uniform([context.target]), tasks=[context.target])
+
+
+def _multitask(options: NoOptions, context: RunContext) -> Recipe:
+    return Recipe(policies.uniform(context.tasks), "joint", settings={"best": "each"})
 
 
 TARGETED = [
-    Method(
-        "alphavil",
-        "branches of all tasks, mixed for the good of --target",
-        _alphavil,
-        "003 αVIL",
-        for_target=True,
-        make_trial=_alphavil_trial,
-    ),
+    Method("alphavil", "branches of all tasks, mixed for the good of the target", _alphavil, "003 αVIL", ("target",)),
     Method(
         "alphavil-aligned",
         "alphavil whose weights follow the direction of deltas, not their length",
-        functools.partial(_alphavil, weighting="alignment", memory="own"),
+        _aligned,
         "after 003",
-        for_target=True,
-        make_trial=_alphavil_trial,
+        ("target",),
     ),
-    Method(
-        "diw",
-        "weights by what each task does for --target (reconstructed)",
-        _diw,
-        "003 DIW",
-        for_target=True,
-        make_trial=_diw_trial,
-    ),
-    Method(
-        "singletask",
-        "the rows of --target alone",
-        _all_tasks,
-        "003 singletask",
-        for_target=True,
-        target_only=True,
-    ),
-    Method("multitask", "all tasks in every step; best model of each", _all_tasks, "003", stream="joint", best="each"),
+    Method("diw", "weights by what each task does for the target (reconstructed)", _diw, "003 DIW", ("target",)),
+    Method("singletask", "the rows of the target alone", _singletask, "003 singletask", ("target",)),
+    Method("multitask", "all tasks in every step; best model of each", _multitask, "003"),
 ]

@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from rota.errors import RotaError
-from rota.methods._method import Given, Method
+from rota.methods._method import Method, Recipe, RunContext
+from rota.methods._options import options_of
 from rota.policies import Hold, Policy, Thompson, WithFloor
-
-if TYPE_CHECKING:
-    from rota.training import Reward
-
-Positive = Annotated[float, Field(gt=0)]
+from rota.sources import RoundSuccess
 
 
-def _thompson(
-    given: Given,
-    *,
-    round: Annotated[int, Field(ge=1)] = 10,
-    decay: Annotated[float, Field(ge=0, le=1)] = 0.05,
-    reward: Literal["ge", "gt", "gain"] = "ge",
-    prior: tuple[Positive, Positive] = (1.0, 1.0),
-    primary_prior: tuple[Positive, Positive] = (2.0, 1.0),
-    floor: Annotated[float, Field(ge=0, lt=1)] = 0.0,
-) -> Policy:
-    if given.target is None:
-        raise RotaError(f"Method 'thompson' expects a target. Choose one of {', '.join(given.tasks)}: --target.")
-    bandit: Policy = Thompson(given.tasks, decay, prior, given.target, primary_prior)
-    return Hold(WithFloor(bandit, floor) if floor else bandit, round)
+class ThompsonOptions(options_of(Thompson, but=("tasks", "primary"))):  # type: ignore[misc]
+    """Of the bandit, of its rounds, and of what it takes for a success."""
+
+    round: int = Field(10, ge=1, description="Updates in a round.")
+    reward: Literal["ge", "gt", "gain"] = Field(
+        "ge",
+        description="A round is good if the target's dev score did not fall (ge), if it rose (gt), or by how much it "
+        "rose (gain).",
+    )
+    floor: float = Field(0.0, ge=0, lt=1, description="Share of the rounds that is spread evenly.")
 
 
-def _reward(options: Any) -> Reward:
-    from rota.training import Reward  # late: it loads torch
+def _thompson(options: ThompsonOptions, context: RunContext) -> Recipe:
+    bandit: Policy = Thompson(context.tasks, primary=context.target, **options.of(Thompson))
+    policy = Hold(WithFloor(bandit, options.floor) if options.floor else bandit, options.round)
+    return Recipe(policy, listen=[{"source": RoundSuccess.name, "rule": options.reward}])
 
-    return Reward(options.round, options.reward)
 
-
-THOMPSON = Method(
-    "thompson",
-    "tasks after whose rounds the score of --target did not fall",
-    _thompson,
-    "004 stage 1",
-    make_reward=_reward,
-    for_target=True,
-)
+THOMPSON = [
+    Method(
+        "thompson",
+        "tasks after whose rounds the target's score did not fall",
+        _thompson,
+        "004 stage 1",
+        ("target",),
+    )
+]

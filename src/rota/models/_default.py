@@ -6,14 +6,19 @@ from collections.abc import Sequence
 from typing import Literal
 
 from rota.errors import RotaError
-from rota.models._bilstm import PairBiLSTM
-from rota.models._conv import SmallConv
-from rota.models._features import Encoder
-from rota.models._lenet import LeNet
-from rota.models._pretrained import Pooling, pretrained, vocabulary_of
-from rota.models._text import TinyText
-from rota.models._vectors import Embeddings, FrozenLayers
 from rota.models.camtl import CAMTL, Parts
+from rota.models.core import (
+    Embeddings,
+    Encoder,
+    FrozenLayers,
+    LeNet,
+    PairBiLSTM,
+    Pooling,
+    SmallConv,
+    TinyText,
+    pretrained,
+    vocabulary_of,
+)
 from rota.tasks import Inputs, Pictures, Task, Texts, Tokens
 
 SMALL_DROPOUT, RECURRENT_DROPOUT = 0.1, 0.5

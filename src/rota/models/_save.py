@@ -10,15 +10,19 @@ import safetensors.torch
 from torch import Tensor
 
 from rota.errors import RotaError
-from rota.models._bilstm import PairBiLSTM
-from rota.models._conv import SmallConv
-from rota.models._features import Encoder, HeadStyle
-from rota.models._lenet import LeNet
-from rota.models._multitask import MultiTaskModel
-from rota.models._pretrained import rebuilt
-from rota.models._text import TinyText
-from rota.models._vectors import Embeddings, FrozenLayers
 from rota.models.camtl import CAMTL, make_parts
+from rota.models.core import (
+    Embeddings,
+    Encoder,
+    FrozenLayers,
+    HeadStyle,
+    LeNet,
+    MultiTaskModel,
+    PairBiLSTM,
+    SmallConv,
+    TinyText,
+    rebuilt,
+)
 from rota.tasks import kind_from
 
 DESCRIPTION, WEIGHTS = "model.json", "model.safetensors"

@@ -2,7 +2,7 @@
 
 from rota.offpolicy._estimate import ESTIMATORS, Estimate, value
 from rota.offpolicy._log import Log, as_log, read_logs
-from rota.offpolicy._mixture import best_mixture
+from rota.offpolicy._mixture import best_mixture, load_cmaes
 from rota.offpolicy._planned import Planned, planned
 from rota.offpolicy._reward import Reward, Visit, heard, improving
 
@@ -17,6 +17,7 @@ __all__ = [
     "best_mixture",
     "heard",
     "improving",
+    "load_cmaes",
     "planned",
     "read_logs",
     "value",

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rota.arrays import Floats
 from rota.errors import RotaError, unknown_name
-from rota.offpolicy._log import Floats, Log, Source, as_log
+from rota.offpolicy._log import Log, LogSource, as_log
 from rota.offpolicy._reward import Reward, improving
 
 CLIP = 10.0
@@ -36,7 +37,7 @@ class Estimate:
 
 
 def value(
-    log: Log | Source,
+    log: Log | LogSource,
     mixture: Mapping[str, float],
     estimator: str = "wis",
     reward: Reward = improving,

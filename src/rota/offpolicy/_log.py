@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rota.arrays import Floats
 from rota.errors import RotaError
 from rota.offpolicy._reward import Reward, Visit, improving
 from rota.runlog import Run
 
-Floats = NDArray[np.float64]
-Source = Path | str | Sequence[Path | str] | tuple[ArrayLike, ArrayLike, ArrayLike]
+LogSource = Path | str | Sequence[Path | str] | tuple[ArrayLike, ArrayLike, ArrayLike]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Log:
         return np.asarray(sizes, dtype=np.float64), np.asarray(sums, dtype=np.float64)
 
 
-def as_log(source: Log | Source, reward: Reward = improving) -> Log:
+def as_log(source: Log | LogSource, reward: Reward = improving) -> Log:
     """A log from whatever one has: a run folder, several of them, or arrays `(tasks, probabilities, rewards)` in the
     order of the steps, with the tasks by name."""
     if isinstance(source, Log):

@@ -6,16 +6,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rota.errors import RotaError
+from rota.arrays import Floats
+from rota.errors import RotaError, missing_package
 from rota.offpolicy._estimate import refuse_untried
-from rota.offpolicy._log import Floats, Log, Source, as_log
+from rota.offpolicy._log import Log, LogSource, as_log
 from rota.offpolicy._planned import planned, softmax_of
 from rota.offpolicy._reward import Reward, improving
 from rota.policies import Fixed
 
 
 def best_mixture(
-    log: Log | Source,
+    log: Log | LogSource,
     entropy: float | Literal["auto"] = "auto",
     *,
     steps: int | None = None,
@@ -68,7 +69,7 @@ def best_mixture(
 
 def _searched(sizes: Floats, sums: Floats, entropy: float, iterations: int, population: int, seed: int) -> Floats:
     """By CMA-ES: the best mixture that was tried."""
-    cmaes = _cmaes()
+    cmaes = load_cmaes()
     search = cmaes.CMA(mean=np.zeros(len(sizes)), sigma=0.5, population_size=population, seed=seed)
     best, most = np.full(len(sizes), 1.0 / len(sizes)), -np.inf
     for _ in range(iterations):
@@ -88,12 +89,10 @@ def _entropy(q: Floats) -> float:
     return float(-(q * np.log(np.maximum(q, np.finfo(np.float64).tiny))).sum())
 
 
-def _cmaes() -> Any:
+def load_cmaes() -> Any:
+    """The package, or one sentence that says how to get it."""
     try:
         import cmaes
     except ImportError as error:
-        raise RotaError(
-            "The search for a mixture needs the package cmaes. Install it: pip install 'rota[search]'; or use "
-            "optimiser 'softmax'."
-        ) from error
+        raise missing_package("The search for a mixture (but not optimiser='softmax')", "cmaes", "search") from error
     return cmaes

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rota.arrays import Floats
 from rota.curves import Curve, expected_scores, filled, fit_curve
 from rota.errors import RotaError
 from rota.offpolicy._estimate import refuse_untried
-from rota.offpolicy._log import Floats, Log, Source, as_log
+from rota.offpolicy._log import Log, LogSource, as_log
 from rota.offpolicy._reward import Reward, improving
 from rota.policies import Fixed
 
@@ -38,7 +39,7 @@ class Planned:
     curves: Mapping[str, Curve]
 
 
-def planned(log: Log | Source, steps: int | None = None, reward: Reward = improving) -> Planned:
+def planned(log: Log | LogSource, steps: int | None = None, reward: Reward = improving) -> Planned:
     """Plan a mixture from a log alone.
 
     Rewards that fall say that a task is learned; how fast they fall says what more visits would bring. V_WIS does not

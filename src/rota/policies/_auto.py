@@ -7,17 +7,22 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from rota.arrays import Floats
 from rota.curves import Bank, shared_out
+from rota.deprecation import renamed_arguments
 from rota.errors import RotaError, unknown_name
 from rota.feedback import Feedback
-from rota.policies._base import Floats, Policy, positive_weights
-from rota.policies._losses import FIRST, Guard, Losses, Measure
+from rota.limits import Count, NotNegative, Positive, Share
+from rota.policies._base import Policy, positive_weights
+from rota.policies._losses import FIRST, Guard, Losses, ScoreForm
 
 PARTS = 60  # into which the rest of the budget is cut
 SOONEST = 50  # steps between plans: more of them cost a percent of a small model's step, and bring nothing
+FREE_PASSES = 1.0  # over rows that are memorised: what is seen for the first time counts in full
+WORN_PASSES = 2.0  # after which a further pass counts a third
 TIES = 1e-4  # how far the prior tells tasks apart that promise equally much
 SLACK = 2e-3  # a score that is lower by this is not worse
-Objective = Literal["average", "nobody-worse"]
+AutoObjective = Literal["average", "nobody-worse"]
 Prior = Literal["mixed", "sqrt", "uniform"]
 
 
@@ -29,7 +34,7 @@ class Auto(Policy):
     cannot know is guarded against: a task that has not begun to learn waits for half of its fair share before it is
     halved; no task falls below half of its prior share; one that falls below its own best gets twice that share; and
     rows that were seen often count less where rows are memorised, which a training loss shows by falling at the borders
-    of passes (`rota.curves.Borders`).
+    of passes (`rota.curves.PassBoundaries`).
 
     It hears the loss of each batch before its update: `policy.observe(choice.scored(loss))`.
 
@@ -47,19 +52,18 @@ class Auto(Policy):
         objective: "average": the best average; "nobody-worse": the best one in which no task is predicted to end lower
             than with an equal share.
         score: "skill", or "likelihood": exp(-L), as the simulations have it.
-        warm: Share of the horizon that is drawn from the prior.
+        warmup: Share of the horizon that is drawn from the prior.
         every: Steps between plans; by default a sixtieth of the horizon, at least 50.
         floor: Share of its prior share that every task gets.
         blend: Share of the prior in every plan.
-        past: Share of the last plan in the next one.
+        momentum: Share of the last plan in the next one.
         patience: Share of its fair share for which a task without progress is waited for.
         guard: Against memorising: "measured", as far as the losses show it; "always", which needs no passes in which
             every row comes once; "never".
-        fresh: Passes after which the losses of somebody who memorises are not heard: they measure memory, not skill.
-        free: Passes after which a further one counts less for them.
-        decay: Passes in which it falls to a third.
-        lift: Multiple of its prior share that a task gets which has fallen below its own best: others harm it, or it is
-            forgotten, and its curve alone would say that it is done.
+        max_heard_passes: Passes after which the losses of a task that is memorised are not heard: they measure memory,
+            not skill.
+        fallen_boost: Multiple of its prior share that a task gets which has fallen below its own best: others harm it,
+            or it is forgotten, and its curve alone would say that it is done.
         batch_size: Rows of a visit.
 
     >>> policy = Auto(["rte", "mrpc"], horizon=1000)
@@ -67,47 +71,48 @@ class Auto(Policy):
     array([0.5, 0.5])
     """
 
+    hears: tuple[str, ...] | None = ("loss",)
     state: ClassVar[tuple[str, ...]] = ("losses", "mixture", "heard")
 
+    @renamed_arguments(warm="warmup", past="momentum", fresh="max_heard_passes", lift="fallen_boost")
     def __init__(
         self,
         tasks: Sequence[str],
-        horizon: int | None = None,
+        horizon: Count | None = None,
         sizes: Mapping[str, float] | None = None,
         prior: Prior | Mapping[str, float] = "mixed",
         references: Mapping[str, float | None] | None = None,
         importance: Mapping[str, float] | None = None,
         kept: Collection[str] = (),
-        objective: Objective = "average",
-        score: Measure = "skill",
-        warm: float = 0.1,
-        every: int | None = None,
-        floor: float = 0.5,
-        blend: float = 0.2,
-        past: float = 0.5,
-        patience: float = 0.5,
+        objective: AutoObjective = "average",
+        score: ScoreForm = "skill",
+        warmup: Share = 0.1,
+        every: Count | None = None,
+        floor: Share = 0.5,
+        blend: Share = 0.2,
+        momentum: Share = 0.5,
+        patience: Share = 0.5,
         guard: Guard = "measured",
-        fresh: float = 2.0,
-        free: float = 1.0,
-        decay: float = 2.0,
-        lift: float = 2.0,
+        max_heard_passes: Positive = 2.0,
+        fallen_boost: NotNegative = 2.0,
         batch_size: float = 32,
     ) -> None:
         super().__init__(tasks)
-        self._refuse(horizon, every, {"warm": warm, "floor": floor, "blend": blend, "past": past, "patience": patience})
-        for value, known in ((objective, Objective), (score, Measure), (guard, Guard)):
+        shares = {"warmup": warmup, "floor": floor, "blend": blend, "momentum": momentum, "patience": patience}
+        self._refuse(horizon, every, shares)
+        for value, known in ((objective, AutoObjective), (score, ScoreForm), (guard, Guard)):
             if value not in get_args(known):
                 raise unknown_name("word for Auto", value, get_args(known))
         self.horizon, self.objective = horizon, objective
-        self.warm, self.floor, self.blend, self.past, self.patience = warm, floor, blend, past, patience
-        self.free, self.decay, self.lift = free, decay, lift
+        self.warmup, self.floor, self.blend, self.momentum, self.patience = warmup, floor, blend, momentum, patience
+        self.fallen_boost = fallen_boost
         self.every = every or max(SOONEST, (horizon or 0) // 60)
         self.batches = np.maximum(self._by_task(sizes, "sizes") / batch_size, 1e-9) if sizes else None
         self.prior = self._prior(prior)
         self._kept = np.array([task in kept for task in self.tasks])
         self._importance = self._by_task(importance, "importance") if importance else np.ones(len(self.tasks))
         given = np.array([(references or {}).get(task) or np.nan for task in self.tasks], dtype=np.float64)
-        self.losses = Losses(self.tasks, self.batches, given, score, guard, fresh)
+        self.losses = Losses(self.tasks, self.batches, given, score, guard, max_heard_passes)
         self.mixture: Floats = self.prior.copy()
         self.heard = 0
 
@@ -117,7 +122,7 @@ class Auto(Policy):
     def learn(self, k: int, feedback: Feedback) -> None:
         self.losses.add(k, feedback.value)
         self.heard += 1
-        begun = self.heard >= (self.warm * self.horizon if self.horizon else len(self.tasks) * FIRST)
+        begun = self.heard >= (self.warmup * self.horizon if self.horizon else len(self.tasks) * FIRST)
         if begun and self.heard % self.every == 0:
             self._plan()
 
@@ -141,13 +146,13 @@ class Auto(Policy):
         gains = np.diff(bank.scores(visits), axis=1) * self._importance[:, None]
         if self.batches is not None:
             passes = visits[:, 1:] / self.batches[:, None]
-            worn = -np.expm1(-np.maximum(passes - self.free, 0.0) / self.decay)
+            worn = -np.expm1(-np.maximum(passes - FREE_PASSES, 0.0) / WORN_PASSES)
             gains = gains * (1.0 - memorised[:, None] * worn)
         gains[self._kept] = 0.0
         lean = np.where(self._kept, 0.0, TIES * max(float(gains.max()), 1e-9) * self.prior)
         plan = least + rest * shared_out(gains, lean)
         plan = (1.0 - self.blend) * plan / plan.sum() + self.blend * self.prior
-        mixture = self.past * self.mixture + (1.0 - self.past) * plan
+        mixture = self.momentum * self.mixture + (1.0 - self.momentum) * plan
         self.mixture = mixture / mixture.sum()
 
     def _least(self, bank: Bank, unsure: Floats, horizon: int, left: int) -> Floats:
@@ -157,7 +162,7 @@ class Auto(Policy):
         waiting = idle & (self.losses.visits < self.patience * self.prior * horizon)
         least = np.where(waiting | self._kept, 1.0, self.floor) * self.prior
         fallen = (self.losses.fallen() > 0) & (self._importance > 0) & ~self._kept
-        least = np.where(fallen, np.maximum(least, self.lift * self.prior), least)
+        least = np.where(fallen, np.maximum(least, self.fallen_boost * self.prior), least)
         if self.objective == "nobody-worse":
             fair = 1.0 / len(self.tasks)
             shares = fair * np.arange(PARTS + 1) / PARTS

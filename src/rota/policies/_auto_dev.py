@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rota.arrays import Floats
 from rota.curves import Bank, History
 from rota.feedback import Feedback
 from rota.policies._auto import Auto
-from rota.policies._base import Floats
 
 ENOUGH = 5  # evaluations that a curve needs
 
@@ -19,15 +19,17 @@ class AutoDev(Auto):
     visits, in the unit that counts. Whether rows are memorised is in them already.
 
     It hears the loss of each batch as `Auto` does, and scores as a survey, which nobody chose:
-    `policy.observe(Feedback(task, score))`. Scores are at most 1. Whoever reports the same dev rows should know that
-    they have decided about the training. Arguments are those of `Auto`.
+    `policy.observe(Feedback(task, score, about="score"))`. Feedback that does not say what it is about is a score
+    where it has no probability, and a loss where it has one. Scores are at most 1. Whoever reports the same dev rows
+    should know that they have decided about the training. Arguments are those of `Auto`.
 
     >>> policy = AutoDev(["rte", "mrpc"], horizon=1000)
-    >>> policy.observe(Feedback("rte", 0.53))
+    >>> policy.observe(Feedback("rte", 0.53, about="score"))
     >>> policy.probabilities(step=0)
     array([0.5, 0.5])
     """
 
+    hears: tuple[str, ...] | None = ("loss", "score")
     state: ClassVar[tuple[str, ...]] = (*Auto.state, "scores", "places")
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -35,7 +37,8 @@ class AutoDev(Auto):
         self.scores, self.places = History(self.tasks), History(self.tasks)
 
     def learn(self, k: int, feedback: Feedback) -> None:
-        if feedback.probability is not None:
+        about = feedback.about or ("score" if feedback.probability is None else "loss")
+        if about == "loss":
             super().learn(k, feedback)
             return
         self.scores.add(k, min(max(feedback.value, -1.0), 1.0))

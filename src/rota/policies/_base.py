@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, final, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rota.arrays import Floats
+from rota.deprecation import adopt_old_methods, old_method
 from rota.errors import RotaError, unknown_name
 from rota.feedback import Choice, Feedback
-
-Floats = NDArray[np.float64]
 
 
 @runtime_checkable
@@ -40,10 +39,15 @@ class Policy(ABC):
     ...     gain = train_one_step(choice.task)  # your loop, your model
     ...     policy.observe(choice.scored(gain))
 
-    To write one, answer `probabilities`. If it learns, write `learn`; if it remembers its own draws, write
-    `took`; name what it remembers in `state`. `rota.testing.check_policy` then says whether it keeps the
-    promises that the rest of the house relies on.
+    To write one, answer `probabilities`. If it learns, write `learn` and say in `hears` what about; if it remembers
+    its own draws, write `on_draw`; name what it remembers in `state`. `rota.testing.check_policy` then says whether it
+    keeps the promises that the rest of the house relies on.
     """
+
+    hears: tuple[str, ...] | None = ()
+    """Words for what it learns from: "loss", "gain", "uncertainty", "score", "success", "reward", or one of your own.
+    `fit` looks for who can tell it. Empty: nothing. None: it learns and does not say from what, which is refused
+    wherever nobody else says so."""
 
     state: ClassVar[tuple[str, ...]] = ()
     """Names of the attributes that are the memory. Arrays hold one number per task."""
@@ -54,8 +58,17 @@ class Policy(ABC):
     holdable: ClassVar[bool] = True
     """Whether it may be asked only once per round (`Hold`)."""
 
+    round_length: int = 1
+    """Steps for which one draw holds."""
+
     ordered: bool = False
     """Whether it depends on the order of its tasks by definition."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        adopt_old_methods(cls, {"took": "on_draw", "outlook": "expected_shares"})
+        if "learn" in cls.__dict__ and "hears" not in cls.__dict__ and not cls.hears:
+            cls.hears = None
 
     def __init__(self, tasks: Sequence[str]) -> None:
         self.tasks = task_names(type(self).__name__, tasks)
@@ -65,7 +78,7 @@ class Policy(ABC):
     def probabilities(self, step: int) -> Floats:
         """How likely each task is at `step`, in the order of `tasks`. Pure: no randomness, no memory."""
 
-    def took(self, k: int, step: int) -> None:  # noqa: B027 - optional on purpose
+    def on_draw(self, k: int, step: int) -> None:  # noqa: B027 - optional on purpose
         """Remember that task number `k` was drawn at `step`."""
 
     def learn(self, k: int, feedback: Feedback) -> None:  # noqa: B027 - optional on purpose
@@ -74,7 +87,7 @@ class Policy(ABC):
     @property
     def counts_draws(self) -> bool:
         """Whether it remembers its own draws, so that only a stream that draws can serve it."""
-        return type(self).took is not Policy.took
+        return type(self).on_draw is not Policy.on_draw
 
     @final
     def choose(self, step: int, rng: np.random.Generator) -> Choice:
@@ -82,11 +95,18 @@ class Policy(ABC):
         probabilities = self.probabilities(step)
         # Inverse of the cumulative sum; `right` steps over tasks of probability zero.
         cumulative = probabilities.cumsum()
-        k = int(cumulative.searchsorted(rng.random() * cumulative[-1], side="right"))
+        try:
+            drawn = rng.random()
+        except AttributeError:
+            raise RotaError(
+                f"{type(self).__name__}.choose expects a step and a generator, such as choose(0, "
+                f"np.random.default_rng(0)). Found {rng!r} for the generator."
+            ) from None
+        k = int(cumulative.searchsorted(drawn * cumulative[-1], side="right"))
         if k == len(self.tasks):
             raise RotaError(f"{type(self).__name__} expects probabilities that are numbers. Found {probabilities}.")
         choice = self._choice(k, float(probabilities[k]), step)
-        self.took(k, step)
+        self.on_draw(k, step)
         return choice
 
     @final
@@ -94,10 +114,12 @@ class Policy(ABC):
         """The probabilities by name."""
         return dict(zip(self.tasks, self.probabilities(step).tolist(), strict=True))
 
-    def outlook(self, step: int) -> dict[str, float]:
+    def expected_shares(self, step: int) -> dict[str, float]:
         """The share of the coming turns that each task can expect: for people and logs. Where turns follow an order,
         the probabilities of one step say little."""
         return self.shares(step)
+
+    outlook = old_method("outlook", "expected_shares")
 
     @final
     def observe(self, feedback: Feedback) -> None:
@@ -115,6 +137,11 @@ class Policy(ABC):
             raise RotaError(
                 f"Feedback expects a probability in (0, 1], or None for a survey. Found {probability} for task "
                 f"'{feedback.task}'. Make it with `choice.scored(value)`."
+            )
+        if feedback.about is not None and self.hears is not None and feedback.about not in self.hears:
+            raise RotaError(
+                f"{type(self).__name__} hears {', '.join(self.hears) or 'nothing'}. Found feedback about "
+                f"'{feedback.about}'. Leave `about` out where the value is meant for what it hears."
             )
         self.learn(k, feedback)
 

@@ -9,8 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from rota.arrays import Floats
 from rota.errors import RotaError
-from rota.policies._base import Floats, Policy, positive_weights
+from rota.policies._base import Policy, positive_weights
 
 
 class Cycle(Policy):
@@ -45,6 +46,6 @@ class Cycle(Policy):
         turn[k] = 1.0
         return turn
 
-    def outlook(self, step: int) -> dict[str, float]:
+    def expected_shares(self, step: int) -> dict[str, float]:
         counts = np.diff(self._ends, prepend=0)
         return dict(zip(self.tasks, (counts / counts.sum()).tolist(), strict=True))

@@ -7,12 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from rota.arrays import Floats
 from rota.errors import RotaError, unknown_name
-from rota.feedback import Feedback
-from rota.policies._base import Floats, Policy
+from rota.policies._base import Policy
+from rota.policies._wrappers import Wrapper
 
 
-class WithEnds(Policy):
+class WithEnds(Wrapper):
     """Another policy, without the tasks that have had all their turns: π(k) ∝ p(k) while task k goes on, else 0.
 
     The wrapped policy hears π, the probability with which a task was really drawn. Where it has no share left for
@@ -35,7 +36,7 @@ class WithEnds(Policy):
     state: ClassVar = ("policy", "left")
 
     def __init__(self, policy: Policy, after: Mapping[str, int]) -> None:
-        super().__init__(policy.tasks)
+        super().__init__(policy)
         if not policy.mixable:
             raise RotaError(
                 f"A task that stops expects a policy that may be mixed. Found {type(policy).__name__}, whose promise "
@@ -48,8 +49,6 @@ class WithEnds(Policy):
                 raise RotaError(f"Expected one turn or more before task '{task}' stops. Found {turns}.")
         if len(after) == len(self.tasks):
             raise RotaError("Expected at least one task that does not stop. Found an end for every task.")
-        self.policy = policy
-        self.ordered = policy.ordered
         self.left = dict(after)
 
     @property
@@ -62,10 +61,7 @@ class WithEnds(Policy):
         total = float(own.sum())
         return own / total if total > 0 else goes_on.astype(np.float64) / goes_on.sum()
 
-    def took(self, k: int, step: int) -> None:
-        self.policy.took(k, step)
+    def on_draw(self, k: int, step: int) -> None:
+        super().on_draw(k, step)
         if self.tasks[k] in self.left:
             self.left[self.tasks[k]] -= 1
-
-    def learn(self, k: int, feedback: Feedback) -> None:
-        self.policy.learn(k, feedback)

@@ -7,9 +7,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from rota.arrays import Floats
 from rota.errors import RotaError
 from rota.feedback import Feedback
-from rota.policies._base import Floats, Policy
+from rota.limits import PartShare, Positive
+from rota.policies._base import Policy
 from rota.policies._reservoir import Reservoir
 
 
@@ -50,17 +52,18 @@ class Exp3S(Policy):
         reservoir is not printed; 1,000 here. A value without a probability (a survey) enters with weight 1.
     """
 
+    hears: tuple[str, ...] | None = ("gain",)
     state: ClassVar = ("log_weights", "updates", "scaling")
 
     def __init__(
         self,
         tasks: Sequence[str],
-        eta: float = 1e-3,
-        epsilon: float = 0.05,
+        eta: Positive = 1e-3,
+        epsilon: PartShare = 0.05,
         seed: int = 0,
         *,
         importance: Literal["rho", "pi"] = "rho",
-        alpha: float | None = None,
+        alpha: PartShare | None = None,
         reservoir: int = 1000,
     ) -> None:
         super().__init__(tasks)

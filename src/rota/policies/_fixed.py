@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rota.policies._base import Floats, Policy, positive_weights, task_names
+from rota.arrays import Floats
+from rota.policies._base import Policy, positive_weights, task_names
 
 
 class Fixed(Policy):

@@ -7,15 +7,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rota.curves import Bank, Borders, History
-from rota.policies._base import Floats
+from rota.arrays import Floats
+from rota.curves import Bank, History, PassBoundaries
 
 FIRST = 10  # losses whose mean stands for an untrained model
 LARGEST = 1e6  # of a loss: what is larger says no more
 LEAST_HEARD = 32  # visits that are heard however small a data set is
 TEACHES, MEMORISES = 0.25, 0.5  # of a fall that is memory: shares up to which rows that come again teach, and do not
 
-Measure = Literal["skill", "likelihood"]
+ScoreForm = Literal["skill", "likelihood"]
 Guard = Literal["measured", "always", "never"]
 
 
@@ -28,7 +28,7 @@ class Losses:
         references: The loss that stands for a skill of zero; not a number where it is that of the first visits.
         score: "skill", 1 - L / reference, or "likelihood", exp(-L).
         guard: Whether somebody memorises: "measured", "always", or "never".
-        fresh: Passes after which the losses of somebody who memorises are not heard.
+        max_heard_passes: Passes after which the losses of a task that is memorised are not heard.
     """
 
     def __init__(
@@ -36,16 +36,16 @@ class Losses:
         tasks: Sequence[str],
         batches: Floats | None,
         references: Floats,
-        score: Measure,
+        score: ScoreForm,
         guard: Guard,
-        fresh: float,
+        max_heard_passes: float,
     ) -> None:
         lengths = np.zeros(len(tasks)) if batches is None else batches  # 0: nobody knows
         self._tasks, self._given, self._score = tuple(tasks), references, score
         self._guard: Guard = "never" if batches is None else guard
-        self._fresh = np.maximum(LEAST_HEARD, np.floor(fresh * lengths))
+        self._heard_visits = np.maximum(LEAST_HEARD, np.floor(max_heard_passes * lengths))
         self._history, self._early = History(tasks), History(tasks)
-        self._borders = Borders(tasks, lengths)
+        self._pass_boundaries = PassBoundaries(tasks, lengths)
         self._first: Floats = np.zeros(len(tasks))
 
     @property
@@ -59,13 +59,13 @@ class Losses:
         if self.visits[k] < FIRST:
             self._first[k] += loss
         self._history.add(k, loss if self._score == "skill" else float(np.exp(-max(loss, 0.0))))
-        self._borders.add(k, loss)
-        if self.visits[k] == self._fresh[k]:
+        self._pass_boundaries.add(k, loss)
+        if self.visits[k] == self._heard_visits[k]:
             self._early.take(k, self._history)
 
     def curves(self, memorised: Floats) -> tuple[Bank, Floats]:
         """The learning curves of all tasks, of which some are `memorised`, and the standard errors of their rises."""
-        deaf = (memorised > 0.5) & (self.visits > self._fresh)
+        deaf = (memorised > 0.5) & (self.visits > self._heard_visits)
         heard = self._history.but(self._early, deaf) if deaf.any() else self._history
         return heard.fitted(*self._to_scores())
 
@@ -76,7 +76,7 @@ class Losses:
         noise = self._history.noise()
         if self._score == "likelihood":
             noise = noise * self.references  # nearly: exp(-L) falls by the share of itself by which L rises
-        shares = self._borders.shares(self.references, noise)
+        shares = self._pass_boundaries.shares(self.references, noise)
         return np.clip((shares - TEACHES) / (MEMORISES - TEACHES), 0.0, 1.0)
 
     def fallen(self) -> Floats:
@@ -105,5 +105,5 @@ class Losses:
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
 
-    def _parts(self) -> Mapping[str, History | Borders]:
-        return {"history": self._history, "early": self._early, "borders": self._borders}
+    def _parts(self) -> Mapping[str, History | PassBoundaries]:
+        return {"history": self._history, "early": self._early, "borders": self._pass_boundaries}

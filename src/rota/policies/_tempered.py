@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from rota.arrays import Floats
 from rota.errors import RotaError
-from rota.policies._base import Floats, Policy, positive_weights
+from rota.policies._base import Policy, positive_weights
 from rota.schedules import Schedule, as_schedule
 
 

@@ -7,9 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from rota.arrays import Floats
 from rota.errors import RotaError, unknown_name
 from rota.feedback import Feedback
-from rota.policies._base import Floats, Policy
+from rota.limits import Positive, Share
+from rota.policies._base import Policy
 from rota.policies._beta import Betas
 
 
@@ -26,7 +28,7 @@ class Thompson(Policy):
         decay: How much is forgotten with each feedback, γ; 0 for nothing, 1 for everything but the last.
         prior: Successes and failures that every task begins with and goes back to.
         primary: The task for whose good the others are tried. Until the first feedback it is always its turn.
-        primary_prior: What it begins with instead; it goes back to `prior`, too.
+        primary_prior: Successes and failures that the primary begins with; it goes back to `prior`, too.
 
     >>> policy = Thompson(["rte", "mnli"], decay=0)
     >>> policy.observe(Feedback("mnli", 1.0, 0.5))
@@ -43,15 +45,16 @@ class Thompson(Policy):
         stronger prior of the primary, which the paper mentions without a number, is (2, 1).
     """
 
+    hears: tuple[str, ...] | None = ("success",)
     state: ClassVar = ("successes", "failures", "heard")
 
     def __init__(
         self,
         tasks: Sequence[str],
-        decay: float = 0.05,
-        prior: tuple[float, float] = (1.0, 1.0),
+        decay: Share = 0.05,
+        prior: tuple[Positive, Positive] = (1.0, 1.0),
         primary: str | None = None,
-        primary_prior: tuple[float, float] = (2.0, 1.0),
+        primary_prior: tuple[Positive, Positive] = (2.0, 1.0),
     ) -> None:
         super().__init__(tasks)
         if not 0 <= decay <= 1:

@@ -7,9 +7,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from rota.arrays import Floats
 from rota.errors import RotaError
 from rota.feedback import Feedback
-from rota.policies._base import Floats, Policy
+from rota.limits import Share
+from rota.policies._base import Policy
 
 
 class Tracking(Policy):
@@ -42,9 +44,10 @@ class Tracking(Policy):
         A measurement below zero counts as zero. What is measured, and when, is not its business: see `Survey`.
     """
 
+    hears: tuple[str, ...] | None = ("uncertainty",)
     state: ClassVar = ("values", "measured")
 
-    def __init__(self, tasks: Sequence[str], gamma: float = 0.5, form: Literal["prose", "printed"] = "prose") -> None:
+    def __init__(self, tasks: Sequence[str], gamma: Share = 0.5, form: Literal["prose", "printed"] = "prose") -> None:
         super().__init__(tasks)
         if not 0 <= gamma <= 1:
             raise RotaError(f"Tracking expects gamma between 0 and 1. Found {gamma}.")

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from rota.arrays import Floats
 from rota.errors import RotaError
-from rota.policies._base import Floats, Policy
+from rota.policies._base import Policy
 
 
 class Union(Policy):
@@ -44,7 +45,7 @@ class Union(Policy):
         share: Floats = self.remaining / self.remaining.sum()
         return share
 
-    def took(self, k: int, step: int) -> None:
+    def on_draw(self, k: int, step: int) -> None:
         self.remaining[k] -= 1
         if not self.remaining.any():
             self.remaining = self.batches.copy()

@@ -1,40 +1,45 @@
 """Tables and pictures from run logs: one page that a person reads. Never imports torch."""
 
-from rota.report._claims import Claim, Verdict, judge, read_claims
-from rota.report._foresight import Foresight, foresight
-from rota.report._groups import Group, group_runs
-from rota.report._history import read_history
-from rota.report._measures import MEASURES
-from rota.report._numbers import Spread, spread, task_spread
-from rota.report._paired import Difference, paired
-from rota.report._results import Cost, Score, Scores, all_costs, all_scores
-from rota.report._scores import score
+from rota.deprecation import renamed_names
+from rota.report._page import ReportPage, Section
+from rota.report._plots import figure_html
 from rota.report._simulation import write_simulation
+from rota.report._templates import refuse_without_packages
 from rota.report._write import report_text, write_report
 
 __all__ = [
-    "MEASURES",
-    "Claim",
-    "Cost",
-    "Difference",
-    "Foresight",
-    "Group",
-    "Score",
-    "Scores",
-    "Spread",
-    "Verdict",
-    "all_costs",
-    "all_scores",
-    "foresight",
-    "group_runs",
-    "judge",
-    "paired",
-    "read_claims",
-    "read_history",
+    "ReportPage",
+    "Section",
+    "figure_html",
+    "refuse_without_packages",
     "report_text",
-    "score",
-    "spread",
-    "task_spread",
     "write_report",
     "write_simulation",
 ]
+
+__getattr__ = renamed_names(
+    __name__,
+    {
+        "Claim": "rota.analysis.Claim",
+        "Cost": "rota.analysis.Cost",
+        "Difference": "rota.analysis.Difference",
+        "Foresight": "rota.analysis.Foresight",
+        "Group": "rota.analysis.Group",
+        "MEASURES": "rota.analysis.MEASURES",
+        "Score": "rota.analysis.GroupScore",
+        "Scores": "rota.analysis.ScoreTable",
+        "Spread": "rota.analysis.Spread",
+        "Verdict": "rota.analysis.Verdict",
+        "all_costs": "rota.analysis.all_costs",
+        "all_scores": "rota.analysis.all_scores",
+        "foresight": "rota.analysis.foresight",
+        "group_runs": "rota.analysis.group_runs",
+        "judge": "rota.analysis.judge",
+        "paired": "rota.analysis.paired",
+        "read_claims": "rota.analysis.read_claims",
+        "read_history": "rota.analysis.read_history",
+        "score": "rota.analysis.score",
+        "spread": "rota.analysis.spread",
+        "task_spread": "rota.analysis.task_spread",
+    },
+)

@@ -1,57 +1,39 @@
-"""The report as text for other programs: Markdown, CSV, JSON. The numbers are those of the page."""
+"""The report for other programs: CSV and JSON. The numbers are those of the page."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from rota.report._command import command
-from rota.report._groups import Group, method_of, run_names
-from rota.report._numbers import Spread
-from rota.report._palette import method_looks
-from rota.report._results import Cost, Score, all_costs, all_scores
-from rota.report._tables import Cells, cost_cells, score_cells
-from rota.report._words import what_it_shows, what_ran
+from rota.analysis import Cost, Group, GroupScore, Spread, method_of, run_names, train_command
+from rota.report._page import ReportPage
 from rota.runlog import Run
 
 HEADER = ("method", "seed", "split", "task", "metric", "value")
 AVERAGE = "average"  # stands where the name of a task stands
 SPLITS = ("dev", "test")
-MARKS = {"strong": "**", "em": "*", "code": "`"}
 
 
-def as_markdown(groups: Sequence[Group], title: str, baseline: str | None = None) -> str:
-    """What ran, what it shows, and the tables of scores, costs and commands."""
-    looks = method_looks(group.name for group in groups)
-    told = [f"# {title}", _marked(what_ran(groups)), _marked(what_it_shows(groups, baseline))]
-    told += ["## Scores", *_table(score_cells(all_scores(groups, baseline), looks))]
-    told += ["## Cost", *_table(cost_cells(groups, looks))]
-    commands = [found for group in groups if (found := command(group.runs[0].plan)) is not None]
-    told += ["## Commands", "\n".join(["```sh", *commands, "```"])] if commands else []
-    return "\n\n".join(told) + "\n"
-
-
-def as_csv(groups: Sequence[Group]) -> str:
+def as_csv(page: ReportPage) -> str:
     """A row for each number of the best checkpoint of each finished run."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HEADER)
-    for group in groups:
+    for group in page.groups:
         for run in group.finished:
             writer.writerows((group.name, run.plan.get("seed"), *row) for row in _numbers(run))
     return text.getvalue()
 
 
-def as_json(groups: Sequence[Group], baseline: str | None = None) -> str:
+def as_json(page: ReportPage) -> str:
     """Groups with their scores, differences and costs, and the runs that they are made of."""
-    found, costs = all_scores(groups, baseline), {cost.group.name: cost for cost in all_costs(groups)}
-    runs = [(group, run) for group in groups for run in group.runs]
+    found, costs = page.scores, {cost.group.name: cost for cost in page.costs}
+    runs = [(group, run) for group in page.groups for run in group.runs]
     against = found.ranking.baseline
     content = {
         "split": found.ranking.split,
@@ -66,26 +48,6 @@ def as_json(groups: Sequence[Group], baseline: str | None = None) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _table(cells: Cells) -> list[str]:
-    """A table, and what its columns are."""
-    if not cells.rows:
-        return [_marked(cells.note)]
-    lines = [cells.header, ["---", *["---:"] * (len(cells.header) - 1)], *cells.rows]
-    rows = ("| " + " | ".join(_marked(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
-    return ["\n".join(rows), _marked(cells.note)]
-
-
-def _marked(html: str) -> str:
-    """Markdown of a piece of the page. What is escaped stays so: Markdown reads entities as well.
-
-    >>> _marked("<p><strong>a &lt; b</strong>: 1.0<small>± 0.1</small></p>")
-    '**a &lt; b**: 1.0 ± 0.1'
-    """
-    for tag, mark in MARKS.items():
-        html = re.sub(f"</?{tag}>", mark, html)
-    return " ".join(re.sub(r"<[^>]+>", "", html.replace("<small>", " ")).split())
-
-
 def _numbers(run: Run) -> Iterator[tuple[str, str, str, float]]:
     """Split, task, metric and value; numbers that are none are left out."""
     for split in SPLITS:
@@ -98,7 +60,7 @@ def _numbers(run: Run) -> Iterator[tuple[str, str, str, float]]:
             yield split, AVERAGE, "score", result["average"]
 
 
-def _group(row: Score, cost: Cost | None) -> dict[str, Any]:
+def _group(row: GroupScore, cost: Cost | None) -> dict[str, Any]:
     group, difference = row.group, row.difference
     return {
         "name": group.name,
@@ -128,7 +90,7 @@ def _group(row: Score, cost: Cost | None) -> dict[str, Any]:
             "relative": _finite(cost.relative),
             "seconds": cost.seconds,
         },
-        "command": command(group.runs[0].plan),
+        "command": train_command(group.runs[0].plan),
     }
 
 

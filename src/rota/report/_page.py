@@ -1,56 +1,99 @@
-"""The HTML around tables and figures: one file, nothing fetched."""
+"""What every section of the page can ask for, and what a section is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from html import escape
-from importlib.resources import files
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from rota.errors import RotaError
-from rota.report._palette import Look
-from rota.report._plots import common
+from rota.analysis import Cost, Group, RunHistory, ScoreTable, all_costs, all_scores, read_history, tasks_of
+from rota.report._palette import LineStyle, method_styles, task_styles
+from rota.report._pieces import Text
+from rota.report._words import counted
+from rota.runlog import Run
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 
-def section(title: str, *parts: str) -> str:
-    """A heading and what stands under it."""
-    return f"<section><h2>{escape(title)}</h2>{''.join(parts)}</section>"
-
-
-def legend(looks: Mapping[str, Look], names: Mapping[str, str], notes: Mapping[str, str] | None = None) -> str:
-    """Buttons that show and hide lines in all figures of their section.
+@dataclass(frozen=True)
+class ReportPage:
+    """The runs of a page and what is known of them. Attributes that take a while are worked out once, when the first
+    section asks for them.
 
     Args:
-        looks: By what figures call the line.
-        names: What the reader calls it.
-        notes: A word after some names.
+        runs: All runs, finished or not.
+        groups: The same runs by method; runs that differ in their seed only are one group.
+        baseline: The name of the group that the others are compared with; None for `uniform`.
+
+    Attributes:
+        tasks: All tasks, each with whether it is auxiliary; those that count come first.
+        method_styles: How each group is drawn, by its name.
+        task_styles: How each task is drawn.
+        histories: What the logs say about the course of the runs of each group, in the order of its `runs`.
+        scores: What each group reached.
+        costs: What each group with a finished run cost.
+        title: Of the page.
     """
-    buttons = (
-        f'<button type="button" aria-pressed="true" data-name="{escape(key)}">{look.swatch()} {escape(names[key])}'
-        f"{f' <small>{escape(notes[key])}</small>' if notes and notes.get(key) else ''}</button>"
-        for key, look in looks.items()
-    )
-    return f'<div class="legend">{"".join(buttons)}</div>'
+
+    runs: tuple[Run, ...]
+    groups: tuple[Group, ...]
+    baseline: str | None = None
+
+    @cached_property
+    def tasks(self) -> dict[str, bool]:
+        return tasks_of(self.runs)
+
+    @cached_property
+    def method_styles(self) -> dict[str, LineStyle]:
+        return method_styles(group.name for group in self.groups)
+
+    @cached_property
+    def task_styles(self) -> dict[str, LineStyle]:
+        return task_styles(self.tasks)
+
+    @cached_property
+    def histories(self) -> dict[str, list[RunHistory]]:
+        return {group.name: [read_history(run) for run in group.runs] for group in self.groups}
+
+    @cached_property
+    def scores(self) -> ScoreTable:
+        return all_scores(self.groups, self.baseline)
+
+    @cached_property
+    def costs(self) -> list[Cost]:
+        return all_costs(self.groups)
+
+    def named(self, method: str) -> Text:
+        """The name of a group behind a piece of its line, for tables and headings."""
+        return (self.method_styles[method], " ", method)
+
+    @property
+    def title(self) -> str:
+        suites = dict.fromkeys(name for run in self.runs for name in run.plan.get("tasks") or run.info["tasks"])
+        named = ", ".join(suites) if len(suites) <= 6 else counted(len(suites), "task")
+        return f"{named}: {counted(len(self.groups), 'method')}, {counted(len(self.runs), 'run')}"
 
 
-def whole_page(title: str, body: str, plotly: str) -> str:
-    """Everything in one string. Scripts stand last: text and tables can be read before they are loaded."""
-    style, script = (
-        files("rota.report").joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
-    )
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{escape(title)}</title>\n'
-        f"<style>\n{style}</style>\n</head>\n<body>\n<main>\n<h1>{escape(title)}</h1>\n{body}\n</main>\n"
-        f'<script type="application/json" id="common">{common()}</script>\n'
-        f"<script>{plotly}</script>\n<script>\n{script}</script>\n</body>\n</html>\n"
-    )
+@dataclass(frozen=True)
+class Section:
+    """A part of the page with a heading of its own.
 
+    A section reads the runs, so it may also show what only some runs have. Lines of its figures that have a button in a
+    legend are shown and hidden inside of the section only.
 
-def write_page(path: Path, content: str) -> None:
-    """Write the page; one sentence where that is impossible."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise RotaError(f"The report expects a file that it can write at {path}. Found: {error.strerror}.") from error
+    Args:
+        title: The heading.
+        render: Makes what stands below it. `markupsafe.Markup` is taken as it is, so it has to escape the names that
+            it shows; any other string is escaped and becomes a paragraph; None leaves the section out.
+
+    >>> def slowest(page):
+    ...     last = max(page.costs, key=lambda cost: cost.seconds, default=None)
+    ...     return f"{last.group.name} took longest: {last.seconds:.0f} s." if last else None
+    >>> Section("Patience", slowest).title
+    'Patience'
+    """
+
+    title: str
+    render: Callable[[ReportPage], Markup | str | None]

@@ -20,20 +20,25 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "trian
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a method or a task is drawn, everywhere on the page."""
+class LineStyle:
+    """How a method or a task is drawn, everywhere on the page.
+
+    Args:
+        colour: As `#rrggbb`.
+        dash: One of plotly's kinds of lines.
+        symbol: One of plotly's markers.
+        width: Of the line, in pixels.
+    """
 
     colour: str
     dash: str = "solid"
     symbol: str = "circle"
     width: float = 2.0
 
-    def swatch(self) -> str:
-        """A short piece of the line, for tables and legends."""
-        return (
-            f'<svg class="swatch" width="22" height="8" aria-hidden="true"><line x1="1" y1="4" x2="21" y2="4" '
-            f'stroke="{self.colour}" stroke-width="{self.width + 0.5}" stroke-dasharray="{DASHES[self.dash]}"/></svg>'
-        )
+    @property
+    def dashes(self) -> str:
+        """Lengths of dashes and gaps, in pixels."""
+        return DASHES[self.dash]
 
     def shade(self, opacity: float) -> str:
         """The colour, see-through."""
@@ -41,20 +46,20 @@ class Look:
         return f"rgba({red},{green},{blue},{opacity})"
 
 
-AGGREGATE = Look(GREY, width=3.0, symbol="x")
+AGGREGATE = LineStyle(GREY, width=3.0, symbol="x")
 
 
-def method_looks(names: Iterable[str]) -> dict[str, Look]:
-    """One look per method: colours that some eyes cannot tell apart have other dashes, and so has a second round."""
+def method_styles(names: Iterable[str]) -> dict[str, LineStyle]:
+    """One style per method: colours that some eyes cannot tell apart have other dashes, and so has a second round."""
     return {
-        name: Look(METHODS[k % len(METHODS)], KINDS[(PATTERN[k % len(METHODS)] + k // len(METHODS)) % len(KINDS)])
+        name: LineStyle(METHODS[k % len(METHODS)], KINDS[(PATTERN[k % len(METHODS)] + k // len(METHODS)) % len(KINDS)])
         for k, name in enumerate(names)
     }
 
 
-def task_looks(tasks: dict[str, bool]) -> dict[str, Look]:
-    """One look per task; auxiliary ones are dotted."""
+def task_styles(tasks: dict[str, bool]) -> dict[str, LineStyle]:
+    """One style per task; auxiliary ones are dotted."""
     return {
-        task: Look(TASKS[k % len(TASKS)], "dot" if auxiliary else "solid", SYMBOLS[k % len(SYMBOLS)], 1.5)
+        task: LineStyle(TASKS[k % len(TASKS)], "dot" if auxiliary else "solid", SYMBOLS[k % len(SYMBOLS)], 1.5)
         for k, (task, auxiliary) in enumerate(tasks.items())
     }

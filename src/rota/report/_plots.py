@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rota.errors import RotaError
 from rota.report._palette import FAINT, GREY
+from rota.report._templates import not_installed, render
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 CONFIG = {"displayModeBar": False, "responsive": True}  # drag to zoom, double-click to go back; no bar over the lines
 AXIS = {"gridcolor": FAINT, "zeroline": False, "linecolor": FAINT, "ticks": "", "automargin": False}
@@ -27,6 +28,9 @@ TEMPLATE = {
 """How all figures look: transparent, in mid-grey type, for the page behind them may be light or dark. The page has it
 once; page.css gives the type the colour that suits its ground."""
 
+COMMON = {"template": TEMPLATE, "config": CONFIG}
+"""What page.js needs for all figures."""
+
 DIGITS, FINEST = 4, 7  # significant digits of a number in a figure, at least and at most
 STEPS = 2000  # a curve is this many steps high, at least: no screen shows a tenth of one
 
@@ -36,16 +40,17 @@ def plotly_objects() -> Any:
     try:
         import plotly.graph_objects
     except ImportError as error:
-        raise RotaError("The report expects plotly. Found none. Install it with `pip install plotly`.") from error
+        raise not_installed("plotly") from error
     return plotly.graph_objects
 
 
-def plotly_script() -> str:
+def plotly_script() -> Markup:
     """plotly.js as text, for the page to carry along."""
     plotly_objects()
+    from markupsafe import Markup
     from plotly.offline import get_plotlyjs
 
-    return str(get_plotlyjs())
+    return Markup(get_plotlyjs())
 
 
 def dress(figure: Any, height: int, **layout: Any) -> None:
@@ -53,21 +58,16 @@ def dress(figure: Any, height: int, **layout: Any) -> None:
     figure.update_layout(height=height, **layout)
 
 
-def to_html(figure: Any, name: str) -> str:
-    """The figure as a place in the page and its content; page.js draws it. `name` keeps the page the same each time."""
+def figure_html(figure: Any, name: str) -> Markup:
+    """A figure of plotly's as a place in the page and its content; the page draws it and carries plotly.js once.
+
+    Args:
+        figure: With a height in its layout, in pixels.
+        name: Which no other figure of the page has, and which is the same each time.
+    """
     content = figure.to_plotly_json()
     content["layout"].pop("template", None)  # plotly's own, which would be repeated in each figure
-    told = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    height = content["layout"]["height"]
-    return (
-        f'<div class="plotly-graph-div" id="{name}" style="height:{height}px"></div>'
-        f'<script type="application/json">{told}</script>'
-    )
-
-
-def common() -> str:
-    """What page.js needs for all figures."""
-    return json.dumps({"template": TEMPLATE, "config": CONFIG}, separators=(",", ":"))
+    return render("figure.html", name=name, height=content["layout"]["height"], content=content)
 
 
 def plain(values: Any) -> list[Any]:
@@ -89,13 +89,3 @@ def plain(values: Any) -> list[Any]:
 def _short(value: float) -> float:
     """Whole numbers without their point."""
     return int(value) if value.is_integer() else value
-
-
-def label(name: str) -> str:
-    """A name inside a figure, where plotly reads some HTML and fills in what stands in %{braces}."""
-    return escape(name).replace("%{", "%&#123;")
-
-
-def shorter(name: str, most: int = 16) -> str:
-    """A label that fits."""
-    return label(name if len(name) <= most else name[: most - 1] + "…")

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from pathlib import Path
 
-import numpy as np
-
-from rota.report._curves import panel
-from rota.report._numbers import Curve
-from rota.report._page import legend, section, whole_page, write_page
-from rota.report._palette import AGGREGATE, Look, method_looks
-from rota.report._plots import plotly_script, to_html
+from rota.analysis import median_curves
+from rota.report._document import document, write_file
+from rota.report._palette import AGGREGATE, method_styles
+from rota.report._panels import curves_figure
+from rota.report._pieces import Panel, legend_buttons
+from rota.report._plots import figure_html
+from rota.report._templates import render
 from rota.simulation import Study
-
-NOTE = (
-    '<p class="note">Mean score over the arms against the steps: lines are medians over seeds, bands reach from the '
-    "smallest to the largest seed. The oracle samples from the mixture with which every arm would just reach its best "
-    "if nothing were forgotten; the best static mixture is found by somebody who knows the environment.</p>"
-)
 
 
 def write_simulation(studies: Mapping[int, Study], title: str, page: Path) -> None:
@@ -31,30 +24,16 @@ def write_simulation(studies: Mapping[int, Study], title: str, page: Path) -> No
         page: The file to write; one that exists is replaced.
     """
     names = list(next(iter(studies.values())).curves)
-    looks: dict[str, Look] = method_looks(name for name in names if name != "oracle")
-    looks["oracle"] = AGGREGATE
+    styles = {**method_styles(name for name in names if name != "oracle"), "oracle": AGGREGATE}
     panels = [
-        f'<figure class="panel"><figcaption>environment {number}: {escape(_finals(study))}</figcaption>'
-        f"{to_html(panel(_curves(study), looks, 1.0), f'environment-{number}')}</figure>"
+        Panel(
+            f"environment {number}: {_finals(study)}",
+            figure_html(curves_figure(median_curves(study), styles), f"environment-{number}"),
+        )
         for number, study in studies.items()
     ]
-    buttons = legend(looks, {name: name for name in looks})
-    body = section("Learning curves", NOTE, buttons, f'<div class="panels">{"".join(panels)}</div>')
-    write_page(page, whole_page(f"MTL bandit: {title}", body, plotly_script()))
-
-
-def _curves(study: Study) -> dict[str, Curve]:
-    """Medians over the seeds."""
-    return {
-        name: Curve(
-            study.steps.astype(int),
-            np.median(scores, axis=0),
-            scores.min(axis=0),
-            scores.max(axis=0),
-            np.full(scores.shape[1], len(scores)),
-        )
-        for name, scores in study.curves.items()
-    }
+    body = render("simulation.html", buttons=legend_buttons(styles), panels=panels)
+    write_file(page, document(f"MTL bandit: {title}", [("Learning curves", body)]))
 
 
 def _finals(study: Study) -> str:

@@ -2,13 +2,14 @@
 
 from rota.runlog._ledger import Ledger
 from rota.runlog._reader import Run, best_trial, find_runs, read_lines, started_plan, written_steps
-from rota.runlog._schema import INNER, LOG, PLAN, RUN, SCHEMA, SEARCH, SELECTION, STAGE_1, STAGE_2, SUMMARY
+from rota.runlog._schema import INNER, LOG, PLAN, PRUNED, RUN, SCHEMA, SEARCH, SELECTION, STAGE_1, STAGE_2, SUMMARY
 from rota.runlog._writer import LogWriter, write_json
 
 __all__ = [
     "INNER",
     "LOG",
     "PLAN",
+    "PRUNED",
     "RUN",
     "SCHEMA",
     "SEARCH",

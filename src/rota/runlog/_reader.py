@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rota.errors import RotaError
+from rota.errors import RotaError, resuming
 from rota.runlog._schema import INNER, LOG, PLAN, RUN, SCHEMA, SEARCH, SUMMARY
 
 TAIL = 2**16  # bytes at the end of a log in which its last step is looked for
@@ -59,6 +59,12 @@ class Run:
         return plan
 
     @property
+    def trial(self) -> dict[str, Any]:
+        """What was tried in its rounds, if it was trained in rounds; {} otherwise."""
+        older = self.info.get("trial")  # where runs of the first versions have it
+        return dict(older or (self.info.get("picking") or {}).get("trial") or {})
+
+    @property
     def finished(self) -> bool:
         return (self.folder / SUMMARY).is_file()
 
@@ -66,7 +72,7 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """How it ended."""
         if not self.finished:
-            raise RotaError(f"{self.folder} is not finished. Continue it with `rota train --resume {self.folder}`.")
+            raise RotaError(f"{self.folder} is not finished. Continue it with {resuming(self.folder)}.")
         return _read_json(self.folder / SUMMARY, "steps", "best", "updates", "cost", "seconds")
 
     def lines(self, *kinds: str) -> list[dict[str, Any]]:

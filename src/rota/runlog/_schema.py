@@ -40,5 +40,6 @@ from __future__ import annotations
 
 SCHEMA = 1
 RUN, LOG, SUMMARY, PLAN, INNER = "run.json", "log.jsonl", "summary.json", "plan.json", "runs"
+PRUNED = "pruned"  # why a run ended that a search gave up
 SEARCH, SELECTION = "search.json", "selection.json"
 STAGE_1, STAGE_2 = "select", "search"

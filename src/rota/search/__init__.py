@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rota.search._chance import draw_ratio, mean_random_share
+from rota.search._chosen import FLOOR, Selection, select_from
+from rota.search._optuna import load_optuna
 from rota.search._result import RatioSearch, RatioTrial
 from rota.search._search import search_ratio
 from rota.search._selection import Beliefs, choose_tasks
@@ -14,22 +16,24 @@ if TYPE_CHECKING:
     from rota.search._sampler import GPHedgeSampler
 
 __all__ = [
+    "FLOOR",
     "Beliefs",
     "GPHedgeSampler",
     "RatioSearch",
     "RatioTrial",
+    "Selection",
     "choose_tasks",
     "draw_ratio",
+    "load_optuna",
     "mean_random_share",
     "search_ratio",
+    "select_from",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """The sampler is one of Optuna's; Optuna is imported when somebody asks for it."""
     if name == "GPHedgeSampler":
-        from rota.search._optuna import load_optuna
-
         load_optuna()
         from rota.search._sampler import GPHedgeSampler
 

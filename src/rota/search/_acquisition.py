@@ -9,9 +9,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from rota.arrays import Floats
 
 _erfc: Callable[[Floats], Floats] = np.vectorize(math.erfc, otypes=[np.float64])
 

@@ -7,12 +7,11 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
+from rota.arrays import Floats
 from rota.search._space import CELLS, SAMPLED, Space, spread
 
-Floats = NDArray[np.float64]
 Numeric = FloatDistribution | IntDistribution
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rota.arrays import Floats
 from rota.search._space import Mixtures
 from rota.search._surrogate import Surrogate
 from rota.seeds import generator
@@ -15,7 +15,6 @@ from rota.seeds import generator
 if TYPE_CHECKING:
     from rota.search._result import RatioTrial
 
-Floats = NDArray[np.float64]
 
 FEWEST = 3  # trials without which nothing is believed
 GAMES = 400  # random searches that are played through

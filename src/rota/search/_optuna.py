@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from types import ModuleType
 
-from rota.errors import RotaError
+from rota.errors import missing_package
 
 
 def load_optuna() -> ModuleType:
@@ -15,9 +15,7 @@ def load_optuna() -> ModuleType:
     try:
         import optuna
     except ImportError as error:
-        raise RotaError(
-            "A search for ratios needs the package optuna. Install it: pip install rota[search]."
-        ) from error
+        raise missing_package("A search for ratios", "optuna", "search") from error
     return optuna
 
 

@@ -16,11 +16,11 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from rota.errors import RotaError
-from rota.search._history import PROPOSAL, REUSED, live_before
 from rota.search._pruner import HopelessPruner
 from rota.search._result import Number, RatioSearch, RatioTrial
 from rota.search._space import Mixtures
 from rota.search._storage import open_storage
+from rota.search._trial_history import PROPOSAL, REUSED, live_before
 from rota.search._workers import SETTINGS, Worker, requeue
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def run_search(
             load_if_exists=True,
         )
         _agree(study, agreement)
-        share = Share(study, objective, space, agreement, worker)
+        share = WorkShare(study, objective, space, agreement, worker)
         while True:
             worker.rescue(study)
             if share.more():
@@ -105,7 +105,7 @@ def _agree(study: Study, agreement: Agreement) -> None:
 
 
 @dataclass
-class Share:
+class WorkShare:
     """What one worker does for a study."""
 
     study: Study

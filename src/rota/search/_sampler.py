@@ -6,22 +6,20 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.search_space import intersection_search_space
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from rota.arrays import Floats
 from rota.errors import RotaError
 from rota.search._acquisition import PORTFOLIO, hedge_weights, portfolio
 from rota.search._box import Box
-from rota.search._history import PROPOSAL, History, live_before, read_history
 from rota.search._space import Space
 from rota.search._surrogate import Surrogate
+from rota.search._trial_history import PROPOSAL, TrialHistory, live_before, read_history
 from rota.seeds import generator, integer
-
-Floats = NDArray[np.float64]
 
 GOOD = 5  # so many of the best points lend their neighbours to a space too large to list
 DRAWS = 1000  # so many random points are looked at for one that is new
@@ -42,7 +40,9 @@ class PointSampler(BaseSampler):
         self.patience = patience
 
     @abstractmethod
-    def propose(self, space: Space, history: History, rng: np.random.Generator) -> tuple[Floats, dict[str, Any] | None]:
+    def propose(
+        self, space: Space, history: TrialHistory, rng: np.random.Generator
+    ) -> tuple[Floats, dict[str, Any] | None]:
         """A point, and what to note down about it."""
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
@@ -88,7 +88,9 @@ def _new(space: Space, points: Floats, taken: Floats) -> Floats:
 class RandomPoints(PointSampler):
     """Points at random."""
 
-    def propose(self, space: Space, history: History, rng: np.random.Generator) -> tuple[Floats, dict[str, Any] | None]:
+    def propose(
+        self, space: Space, history: TrialHistory, rng: np.random.Generator
+    ) -> tuple[Floats, dict[str, Any] | None]:
         drawn = space.draw(rng, DRAWS)
         new = _new(space, drawn, history.taken())
         return (new if len(new) else drawn)[0], None
@@ -106,7 +108,9 @@ class GridPoints(PointSampler):
         super().__init__(seed, space=space, patience=patience)
         self.size = size
 
-    def propose(self, space: Space, history: History, rng: np.random.Generator) -> tuple[Floats, dict[str, Any] | None]:
+    def propose(
+        self, space: Space, history: TrialHistory, rng: np.random.Generator
+    ) -> tuple[Floats, dict[str, Any] | None]:
         points = space.grid(self.size)
         new = _new(space, points, history.taken())
         return (new if len(new) else points)[0], None
@@ -162,7 +166,9 @@ class GPHedgeSampler(RandomPoints):
         self.initial = 5 if initial is None else initial
         self.kappa, self.xi, self.nu, self.eta, self.restarts = kappa, xi, nu, eta, restarts
 
-    def propose(self, space: Space, history: History, rng: np.random.Generator) -> tuple[Floats, dict[str, Any] | None]:
+    def propose(
+        self, space: Space, history: TrialHistory, rng: np.random.Generator
+    ) -> tuple[Floats, dict[str, Any] | None]:
         if history.count < self.initial or not len(history.values):
             return super().propose(space, history, rng)
         good = history.points[np.argsort(-history.values, kind="stable")[:GOOD]]
@@ -186,14 +192,14 @@ class GPHedgeSampler(RandomPoints):
         }
         return points[chosen], note
 
-    def _fit(self, space: Space, history: History, rng: np.random.Generator) -> Surrogate:
+    def _fit(self, space: Space, history: TrialHistory, rng: np.random.Generator) -> Surrogate:
         lie = np.full(len(history.pending), history.values.mean())
         values = np.concatenate([history.values, lie])
         seed = int(rng.integers(2**31))
         return Surrogate(space.features(history.taken()), values, self.nu, self.restarts, seed)
 
     @staticmethod
-    def gains(surrogate: Surrogate, space: Space, history: History) -> Floats:
+    def gains(surrogate: Surrogate, space: Space, history: TrialHistory) -> Floats:
         """What each acquisition has earned: the sum of the means at the points that it named."""
         if not history.proposals:
             return np.zeros(len(PORTFOLIO))

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rota.arrays import Floats
 from rota.errors import RotaError, unknown_name
 from rota.feedback import Feedback
 from rota.policies import Thompson
 from rota.runlog import Run
-
-Floats = NDArray[np.float64]
 
 INTERVAL = 0.8
 """The paper draws intervals without a level."""

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from rota.arrays import Floats
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
-Floats = NDArray[np.float64]
 Bounds = tuple[int, int]
 
 CELLS = 30_000  # up to so many points the acquisition is maximised over all of them

@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from rota.arrays import Floats
 
 AMPLITUDE = (0.01, 1000.0)  # as in scikit-optimize
 LENGTHS = (0.01, 100.0)

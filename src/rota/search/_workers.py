@@ -18,8 +18,8 @@ from optuna.storages import JournalStorage, fail_stale_trials
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-from rota.search._history import PROPOSAL
 from rota.search._optuna import known_experiment
+from rota.search._trial_history import PROPOSAL
 
 WORKER = "worker"  # the user attribute in which a running trial says who works on it
 SETTINGS = "rota"  # the study's user attribute with what all its workers must agree on

@@ -254,19 +254,19 @@ class _Race:
         # Finalists of the step before; for a small table that is everybody.
         freshest_N = self.bound_N + self.seen_N * (1.0 + self.bound_N.max())
         rows = freshest_N.topk(min(len(gain_N), max(FINALISTS, CHEAP // costs[-1]))).indices
-        gain_N[rows] = self._look(rows, last, drawn)
+        gain_N[rows] = self._probe(rows, last, drawn)
         enough = float(gain_N.max()) - TIE
         for number in range(1, len(tables) - 1):
             if len(gain_N) * costs[number + 1] > CHEAP:  # otherwise the next table will do
                 rows = ((self.bound_N >= enough) & (self.seen_N < number)).nonzero()[:, 0]
                 if len(rows) * costs[number + 1] > CHEAP:
-                    self._look(rows, number)
+                    self._probe(rows, number)
         rows = ((self.bound_N >= enough) & gain_N.isinf()).nonzero()[:, 0]
         if len(rows):
-            gain_N[rows] = self._look(rows, last, drawn)
+            gain_N[rows] = self._probe(rows, last, drawn)
         return gain_N
 
-    def _look(self, rows: Tensor, number: int, drawn: _Table | None = None) -> Tensor:
+    def _probe(self, rows: Tensor, number: int, drawn: _Table | None = None) -> Tensor:
         stale = rows[self.seen_N[rows] < number]
         if len(stale):
             found = self.tables[number].added(self.p_NKC[stale], self.H_NK[stale])

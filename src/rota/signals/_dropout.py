@@ -63,7 +63,7 @@ def _stochastic(model: nn.Module, scope: Scope) -> list[nn.Module]:
         where = "" if scope == "all" else f" in its {scope}" if scope == "head" else f" in its last {scope} layers"
         raise RotaError(
             f"Uncertainty by dropout expects a model with dropout{where}. Found none in {type(model).__name__}. Give "
-            f"it some (--dropout 0.1), or look at another scope."
+            f"it some (Plan(dropout=0.1)), or look at another scope."
         )
     return found
 

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from rota.signals._batchbald import batchbald, released_batchbald
-from rota.tasks import Decisions, Facts, Kind, Regression, repeated
+from rota.tasks import Decisions, Kind, Regression, RowStats, repeated
 
-Measure = Callable[[Kind, Tensor, Tensor], Facts]
+ScoreMeasure = Callable[[Kind, Tensor, Tensor], RowStats]
 OfDecisions = Callable[[Tensor], Tensor]
 
 JOINTLY, PICKED, SAMPLES = 128, 10, 1000
@@ -32,14 +32,14 @@ class Score:
     """
 
     summary: str
-    measure: Measure
-    reduce: Callable[[Facts], float]
+    measure: ScoreMeasure
+    reduce: Callable[[RowStats], float]
 
 
-def _measure(of_rows: Callable[[Kind, Tensor, Tensor], Facts]) -> Measure:
+def _measure(of_rows: Callable[[Kind, Tensor, Tensor], RowStats]) -> ScoreMeasure:
     """With the loss of each row, which says whether there is progress."""
 
-    def measure(kind: Kind, outputs_KN: Tensor, labels: Tensor) -> Facts:
+    def measure(kind: Kind, outputs_KN: Tensor, labels: Tensor) -> RowStats:
         passes = len(outputs_KN)
         nll = kind.nll(outputs_KN.flatten(0, 1), repeated(labels, passes)).unflatten(0, (passes, -1)).mean(0)
         return {"nll": nll, **of_rows(kind, outputs_KN, labels)}
@@ -47,10 +47,10 @@ def _measure(of_rows: Callable[[Kind, Tensor, Tensor], Facts]) -> Measure:
     return measure
 
 
-def _by_decisions(of_decisions: OfDecisions, of_numbers: Callable[[Tensor], Tensor]) -> Measure:
+def _by_decisions(of_decisions: OfDecisions, of_numbers: Callable[[Tensor], Tensor]) -> ScoreMeasure:
     """The mean over the decisions of a row; a function of the variance for rows that are numbers."""
 
-    def of_rows(kind: Kind, outputs_KN: Tensor, labels: Tensor) -> Facts:
+    def of_rows(kind: Kind, outputs_KN: Tensor, labels: Tensor) -> RowStats:
         if isinstance(kind, Regression):
             return {"score": of_numbers(kind.variance(outputs_KN).double())}
         found = kind.decisions(outputs_KN, labels)
@@ -98,11 +98,11 @@ def _bald(p_NKC: Tensor) -> Tensor:
 _BALD = _by_decisions(_bald, _gaussian)
 
 
-def _share(kind: Kind, outputs_KN: Tensor, labels: Tensor) -> Facts:
+def _share(kind: Kind, outputs_KN: Tensor, labels: Tensor) -> RowStats:
     return {"score": kind.uncertainty(outputs_KN, labels)}
 
 
-def _predictions(kind: Kind, outputs_KN: Tensor, labels: Tensor) -> Facts:
+def _predictions(kind: Kind, outputs_KN: Tensor, labels: Tensor) -> RowStats:
     """Where a row is one decision, what the passes say; else the mutual information of each row."""
     found = kind.decisions(outputs_KN, labels)
     if found is None or found.p.shape[2] > 1:
@@ -110,17 +110,17 @@ def _predictions(kind: Kind, outputs_KN: Tensor, labels: Tensor) -> Facts:
     return {"p": found.p[:, :, 0].transpose(0, 1)}
 
 
-def _mean(facts: Facts) -> float:
-    return float(facts["score"].double().mean())
+def _mean(row_stats: RowStats) -> float:
+    return float(row_stats["score"].double().mean())
 
 
-def _jointly(score: Callable[[Tensor], Tensor]) -> Callable[[Facts], float]:
+def _jointly(score: Callable[[Tensor], Tensor]) -> Callable[[RowStats], float]:
     """The mean over groups of rows."""
 
-    def reduce(facts: Facts) -> float:
-        if "p" not in facts:
-            return _mean(facts)
-        return float(torch.cat([score(p_NKC).flatten() for p_NKC in facts["p"].double().split(JOINTLY)]).mean())
+    def reduce(row_stats: RowStats) -> float:
+        if "p" not in row_stats:
+            return _mean(row_stats)
+        return float(torch.cat([score(p_NKC).flatten() for p_NKC in row_stats["p"].double().split(JOINTLY)]).mean())
 
     return reduce
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rota.arrays import Floats
 from rota.errors import RotaError
 from rota.policies import Fixed
 from rota.seeds import generator
-
-Floats = NDArray[np.float64]
 
 
 class Pull(NamedTuple):

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from rota.arrays import Floats
 from rota.errors import unknown_name
 from rota.seeds import generator
-
-Floats = NDArray[np.float64]
 
 KINDS = {
     "spec": "lines to a plateau, a little forgetting: the MTL bandit",

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rota.arrays import Floats
 from rota.offpolicy import Log
-from rota.simulation._bandit import Floats, MTLBandit
+from rota.simulation._bandit import MTLBandit
 from rota.simulation._play import Play
 
 Worth = Callable[[Floats], Floats]

@@ -14,7 +14,7 @@ from rota.policies import Policy
 from rota.seeds import generator
 from rota.simulation._bandit import MTLBandit, Pull
 
-Signal = Callable[[Pull], float]
+GameSignal = Callable[[Pull], float]
 
 
 def log_gain(pull: Pull) -> float:
@@ -49,7 +49,7 @@ class Play:
         return float(self.mean_scores[-1])
 
 
-def play(bandit: MTLBandit, policy: Policy, seed: int = 0, signal: Signal = log_gain, noise: float = 0.0) -> Play:
+def play(bandit: MTLBandit, policy: Policy, seed: int = 0, signal: GameSignal = log_gain, noise: float = 0.0) -> Play:
     """A whole run of `policy` on `bandit`, which is reset first.
 
     Args:

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rota.arrays import Floats
 from rota.policies import Fixed, Policy, uniform
-from rota.simulation._bandit import Floats, MTLBandit
-from rota.simulation._play import Play, Signal, log_gain, play
+from rota.simulation._bandit import MTLBandit
+from rota.simulation._play import GameSignal, Play, log_gain, play
 from rota.simulation._rounds import Rule, improve_by_rounds
 from rota.simulation._static import best_static
 from rota.simulation._together import play_together
 
-Maker = Callable[[int], Policy]
+PlayerMaker = Callable[[int], Policy]
 COUNTERFACTUAL = "counterfactual"
 POINTS = 101  # of a curve
 
@@ -42,10 +43,10 @@ class Study:
 
 def study(
     bandit: MTLBandit,
-    makers: Mapping[str, Maker],
+    makers: Mapping[str, PlayerMaker],
     seeds: Sequence[int],
     *,
-    signal: Signal = log_gain,
+    signal: GameSignal = log_gain,
     noise: float = 0.0,
     rounds: int = 0,
 ) -> Study:

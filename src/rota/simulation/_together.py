@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rota.arrays import Floats
 from rota.errors import RotaError
 from rota.policies import Fixed
 from rota.seeds import generator
-from rota.simulation._bandit import Floats, MTLBandit
+from rota.simulation._bandit import MTLBandit
 from rota.simulation._play import Play
 
 

@@ -1,39 +1,43 @@
 """From a policy to batches."""
 
-from rota.streams._loader import Shard
-from rota.streams._mixed import MixedStream, PoolStream, Question
+from rota.deprecation import renamed_names
+from rota.streams._mixed import MixedStream, PoolStream
 from rota.streams._mt_uncertainty import MTUncertainty
-from rota.streams._queue import Queue
-from rota.streams._select import MostTogether, Selector, Top
+from rota.streams._selectors import CandidateQuery, MostTogether, Selector, Top
 from rota.streams._streams import (
-    BranchStream,
+    Ended,
     JointStream,
-    Part,
     Stream,
     Streams,
     TaskStream,
-    Turn,
     batches_per_pass,
     rows_per_step,
 )
 
 __all__ = [
-    "BranchStream",
+    "CandidateQuery",
+    "Ended",
     "JointStream",
     "MTUncertainty",
     "MixedStream",
     "MostTogether",
-    "Part",
     "PoolStream",
-    "Question",
-    "Queue",
     "Selector",
-    "Shard",
     "Stream",
     "Streams",
     "TaskStream",
     "Top",
-    "Turn",
     "batches_per_pass",
     "rows_per_step",
 ]
+
+__getattr__ = renamed_names(
+    __name__,
+    {
+        "Part": "rota.engine.TaskBatch",
+        "Question": "rota.streams.CandidateQuery",
+        "Queue": "rota.draws.Queue",
+        "Shard": "rota.draws.Shard",
+        "Turn": "rota.engine.StepPlan",
+    },
+)

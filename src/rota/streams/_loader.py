@@ -6,28 +6,10 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from rota.streams._ahead import Ahead
-from rota.streams._queue import Queue
-from rota.tasks import Batch, Ids, Rows
-
-
-@dataclass(frozen=True)
-class Shard:
-    """Which part of every batch this process works on."""
-
-    rank: int = 0
-    world: int = 1
-
-    def of(self, ids: Ids) -> tuple[Ids, int]:
-        """This process's rows, and how many of them count.
-
-        A batch with fewer rows than processes leaves somebody without a row; that process computes the
-        first row of the batch, which then counts nothing. Padding stays inside the task.
-        """
-        own = np.array_split(ids, self.world)[self.rank]
-        return (own, len(own)) if len(own) else (ids[:1], 0)
+from rota.arrays import Ids
+from rota.draws import Queue, Shard
+from rota.streams._prefetcher import Prefetcher
+from rota.tasks import Batch, Rows
 
 
 class Loader:
@@ -39,7 +21,7 @@ class Loader:
 
     def __init__(self, rows: Rows, queue: Queue, shard: Shard, workers: int) -> None:
         self._rows, self._queue, self._shard, self._workers = rows, queue, shard, workers
-        self._ahead: Ahead | None = None
+        self._prefetcher: Prefetcher | None = None
         self._upcoming = -1  # number of the batch that the workers hand out next
 
     def next(self) -> tuple[Ids, int, Callable[[], Batch]]:
@@ -51,10 +33,16 @@ class Loader:
     def _fetch(self, number: int, own: Ids) -> Batch:
         if not self._workers:
             return self._rows.batch(own)
-        if self._ahead is None or number != self._upcoming:
-            self._ahead = Ahead(_Upcoming(self._rows, self._queue.copy(), self._shard), number, self._workers)
+        if self._prefetcher is None or number != self._upcoming:
+            self.close()
+            self._prefetcher = Prefetcher(_Upcoming(self._rows, self._queue.copy(), self._shard), number, self._workers)
         self._upcoming = number + 1
-        return self._ahead.next()
+        return self._prefetcher.next()
+
+    def close(self) -> None:
+        """End the workers, if there are any."""
+        if self._prefetcher is not None:
+            self._prefetcher.close()
 
 
 @dataclass(frozen=True)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from rota.arrays import Ids
+from rota.draws import Queue, Shard
+from rota.engine import StepPlan, TaskBatch
 from rota.errors import RotaError
+from rota.evaluation import RunAccess
 from rota.policies import Policy
 from rota.seeds import generator
-from rota.streams._loader import Shard
-from rota.streams._queue import Queue
-from rota.streams._select import Selector
-from rota.streams._streams import Part, Stream, Turn, refuse_counting, rows_per_step
-from rota.tasks import Facts, Ids, Task
+from rota.streams._scorer import CandidateScorer
+from rota.streams._selectors import CandidateQuery, Selector
+from rota.streams._streams import Stream, refuse_counting, rows_per_step
+from rota.tasks import RowStats, Task
 
 Reduction = Literal["task", "row"]
 
@@ -46,62 +48,37 @@ class MixedStream(Stream):
         if len(set(sizes.values())) > 1:
             found = ", ".join(f"{task} {rows}" for task, rows in sizes.items())
             raise RotaError(
-                f"Batches of several tasks expect one batch size. Found {found}. Leave --per-task batch_size out."
+                f"Batches of several tasks expect one batch size. Found {found}. Leave Task(batch_size=…) out."
             )
         self.size, self.reduction = next(iter(sizes.values())), reduction
         self._seed, self._shard = seed, shard
         self._rows = {task.name: task.splits["train"] for task in tasks}
         super().__init__(tasks, policy, dict.fromkeys(sizes, 1), seed, shard)  # queues hand out single rows
 
-    def next(self, step: int) -> Turn:
+    def next(self, step: int) -> StepPlan:
         shares = self.policy.shares(step)
         counts = self._rng.multinomial(self.size, list(shares.values()))
-        return self._turn(step, {task: self._take(task, n) for task, n in zip(shares, counts, strict=True)})
+        return self._step_plan(step, {task: self._take(task, n) for task, n in zip(shares, counts, strict=True)})
 
     def _take(self, task: str, count: int) -> Ids:
         queue: Queue = self._queues[task]
         return np.concatenate([queue.next() for _ in range(count)]) if count else np.empty(0, dtype=np.int64)
 
-    def _turn(self, step: int, chosen: Mapping[str, Ids], pool: Mapping[str, Any] | None = None) -> Turn:
+    def _step_plan(self, step: int, chosen: Mapping[str, Ids], pool: Mapping[str, Any] | None = None) -> StepPlan:
         """A turn with these rows."""
         present = {task: ids for task, ids in chosen.items() if len(ids)}
         rows = sum(map(len, present.values()))
         weights = {
             task: 1 / len(present) if self.reduction == "task" else len(ids) / rows for task, ids in present.items()
         }
-        return Turn(step, tuple(self._of(task, ids, weights[task]) for task, ids in present.items()), None, pool)
+        return StepPlan(step, tuple(self._of(task, ids, weights[task]) for task, ids in present.items()), None, pool)
 
-    def _of(self, task: str, ids: Ids, weight: float) -> Part:
+    def _of(self, task: str, ids: Ids, weight: float) -> TaskBatch:
         own, counted = self._shard.of(ids)
-        return Part(task, ids, counted, lambda: self._rows[task].batch(own), weight * self._loss_weights[task])
+        return TaskBatch(task, ids, counted, lambda: self._rows[task].batch(own), weight * self._loss_weights[task])
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "reduction": self.reduction}
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is to be known of candidates.
-
-    Args:
-        step: When.
-        candidates: Numbers of rows of each task.
-        most: How many a task may have.
-        select: Who wants to know.
-        half: Whether an answer in bf16 will do.
-        layer: Where given, what the heads say of this layer will do.
-    """
-
-    step: int
-    candidates: Mapping[str, Ids]
-    most: Mapping[str, int]
-    select: Selector
-    half: bool = False
-    layer: int | None = None
-
-
-Asking = Callable[[Question], dict[str, Facts]]
-"""Asks the model: what the selector wants to know of the candidates of each task, in their order."""
 
 
 class PoolStream(MixedStream):
@@ -119,10 +96,8 @@ class PoolStream(MixedStream):
         layer: Where given, heads are asked about what this layer says, and later ones are spared.
         reduction: See `MixedStream`.
 
-    Before the first step, `ask` must be set to what asks the model; `fit` does it.
+    It has to be connected to a run before its first step: the model is asked about the candidates.
     """
-
-    ask: Asking | None = None
 
     def __init__(
         self,
@@ -144,7 +119,8 @@ class PoolStream(MixedStream):
         self.half, self.layer = half, layer
         self._back: dict[str, list[int]] = {task: [] for task in self._queues}
         self._again: dict[str, set[int]] = {task: set() for task in self._queues}  # of this pool, those given back
-        self._ahead: list[dict[str, list[int]]] = []  # rows of the batches to come, from the last pool
+        self._upcoming: list[dict[str, list[int]]] = []  # rows of the batches to come, from the last pool
+        self._ask: Callable[[CandidateQuery], dict[str, RowStats]] | None = None
         least = self.candidates * len(tasks)
         if least < self.size * every:
             raise RotaError(
@@ -152,16 +128,17 @@ class PoolStream(MixedStream):
                 f"{least}. Raise candidates, or lower every."
             )
 
-    def next(self, step: int) -> Turn:
-        if self._ahead:
-            return self._turn(step, _as_ids(self._ahead.pop(0)))
-        if self.ask is None:
-            raise RotaError(
-                "A PoolStream expects somebody who asks the model. Found nobody: set its `ask`, or use `fit`."
-            )
+    def connect(self, run: RunAccess) -> None:
+        self._ask = CandidateScorer(run, self.select, self.layer)
+
+    def next(self, step: int) -> StepPlan:
+        if self._upcoming:
+            return self._step_plan(step, _as_ids(self._upcoming.pop(0)))
+        if self._ask is None:
+            raise RotaError("A PoolStream expects to be connected to a run, whose model it asks. Use it in `fit`.")
         most = self._counts(step)
         candidates = {task: self._candidates(task, count) for task, count in most.items()}
-        found = self.ask(Question(step, candidates, most, self.select, self.half, self.layer))
+        found = self._ask(CandidateQuery(step, candidates, most, self.select, self.half, self.layer))
         picks = self.select.pick(found, self.size * self.every, generator(self._seed, "pool", step))
         count = max(1, min(self.every, math.ceil(len(picks) / self.size)))  # the end of a pass may have fewer rows
         batches = [_by_task(picks[first::count], candidates) for first in range(count)]
@@ -174,8 +151,8 @@ class PoolStream(MixedStream):
             }
             for task, ids in candidates.items()
         }
-        self._ahead = batches[1:]
-        return self._turn(step, _as_ids(batches[0]), pool)
+        self._upcoming = batches[1:]
+        return self._step_plan(step, _as_ids(batches[0]), pool)
 
     def _counts(self, step: int) -> dict[str, int]:
         """Candidates of each task: its share of the whole pool."""
@@ -209,12 +186,12 @@ class PoolStream(MixedStream):
 
     def state_dict(self) -> dict[str, Any]:
         back = {task: list(rows) for task, rows in self._back.items()}
-        return {**super().state_dict(), "back": back, "ahead": list(self._ahead)}
+        return {**super().state_dict(), "back": back, "ahead": list(self._upcoming)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
         self._back = {task: list(rows) for task, rows in state["back"].items()}
-        self._ahead = list(state["ahead"])
+        self._upcoming = list(state["ahead"])
 
     def describe(self) -> dict[str, Any]:
         names = ("candidates", "every", "returned", "half", "layer")

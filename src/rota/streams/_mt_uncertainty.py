@@ -11,8 +11,8 @@ import torch  # noqa: F401 - for the example
 from torch import Tensor
 
 from rota.errors import RotaError, unknown_name
-from rota.streams._select import Numbers, Pick, Selector, numbers
-from rota.tasks import Facts, Kind, Regression, Task
+from rota.streams._selectors import Numbers, Pick, Selector, numbers
+from rota.tasks import Kind, Regression, RowStats, Task
 
 
 class MTUncertainty(Selector):
@@ -62,14 +62,14 @@ class MTUncertainty(Selector):
     def passes(self, kind: Kind) -> int | None:
         return self.PASSES if self.regression == "variance" and isinstance(kind, Regression) else None
 
-    def measure(self, kind: Kind, outputs: Tensor, labels: Tensor) -> Facts:
+    def measure(self, kind: Kind, outputs: Tensor, labels: Tensor) -> RowStats:
         if not isinstance(kind, Regression):
             return {"uncertainty": kind.uncertainty(outputs[None], labels)}
         if self.regression == "variance":
             return {"order": kind.uncertainty(outputs, labels)}
         return {"order": kind.losses(outputs, labels)}
 
-    def pick(self, found: Mapping[str, Facts], size: int, rng: np.random.Generator) -> list[Pick]:
+    def pick(self, found: Mapping[str, RowStats], size: int, rng: np.random.Generator) -> list[Pick]:
         scores = self.scores(found, rng)
         tasks = list(scores)
         places = [(task, place) for task in tasks for place in range(len(scores[task]))]
@@ -83,18 +83,18 @@ class MTUncertainty(Selector):
             taken[task] += 1
         return [*picked, *passed][:size]  # a small pool may not fill the batch otherwise
 
-    def scores(self, found: Mapping[str, Facts], rng: np.random.Generator) -> dict[str, Numbers]:
+    def scores(self, found: Mapping[str, RowStats], rng: np.random.Generator) -> dict[str, Numbers]:
         """The score of each candidate."""
-        e = {task: numbers(facts["uncertainty"]) for task, facts in found.items() if "uncertainty" in facts}
+        e = {task: numbers(row_stats["uncertainty"]) for task, row_stats in found.items() if "uncertainty" in row_stats}
         means = {task: float(own.mean()) for task, own in e.items() if len(own)}
         highest = max(means.values(), default=0.0)
         if self.score == "code" and highest > 0:
             e = {task: own * (means[task] / highest) if len(own) else own for task, own in e.items()}
-        return {task: e[task] if task in e else self._placed(facts, e, rng) for task, facts in found.items()}
+        return {task: e[task] if task in e else self._placed(row_stats, e, rng) for task, row_stats in found.items()}
 
-    def _placed(self, facts: Facts, others: Mapping[str, Numbers], rng: np.random.Generator) -> Numbers:
+    def _placed(self, row_stats: RowStats, others: Mapping[str, Numbers], rng: np.random.Generator) -> Numbers:
         """Scores of candidates whose answer is a number, from those of all others."""
-        order = numbers(facts["order"])
+        order = numbers(row_stats["order"])
         if self.regression.startswith("proxy:"):
             proxy = others.get(self.regression.removeprefix("proxy:"), order[:0])[: len(order)]
             return np.concatenate([proxy, np.zeros(len(order) - len(proxy))])

@@ -2,62 +2,35 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from torch import Tensor
+
+from rota.draws import Queue, Shard
+from rota.engine import StepPlan, TaskBatch
 from rota.errors import RotaError
-from rota.feedback import Choice
+from rota.evaluation import RunAccess
 from rota.policies import Policy
 from rota.seeds import generator
-from rota.streams._loader import Loader, Shard
-from rota.streams._queue import Queue
-from rota.tasks import Batch, Ids, Task
+from rota.streams._loader import Loader
+from rota.tasks import Task
 
 
 @dataclass(frozen=True)
-class Part:
-    """One task's share of a step.
+class Ended:
+    """What a stream has to say after a step.
 
     Args:
-        task: The task.
-        ids: Row numbers of the whole batch, over all processes.
-        counted: How many of this process's rows count (the others are padding).
-        fetch: Makes the batch of this process's rows; to be called once at most.
-        weight: Share of this task in the loss of the step.
+        line: For the log.
+        failure: Why the run cannot go on, if so; everything is saved before it is said.
     """
 
-    task: str
-    ids: Ids
-    counted: int
-    fetch: Callable[[], Batch]
-    weight: float = 1.0
-
-    @functools.cached_property
-    def batch(self) -> Batch:
-        """This process's rows."""
-        return self.fetch()
-
-
-@dataclass(frozen=True)
-class Turn:
-    """What is trained on in one step; `choice` is None where nobody was chosen. `pool` says of each task how many
-    candidates there were and how many were picked, where there was a pool. `scheduled` is the step whose learning rate
-    holds, where it is not its own."""
-
-    step: int
-    parts: tuple[Part, ...]
-    choice: Choice | None = None
-    pool: Mapping[str, Any] | None = None
-    scheduled: int | None = None
-
-    @property
-    def clock(self) -> int:
-        """The step whose learning rate holds."""
-        return self.step if self.scheduled is None else self.scheduled
+    line: dict[str, Any]
+    failure: str | None = None
 
 
 def rows_per_step(tasks: Sequence[Task], batch_size: int, passes: int = 1) -> dict[str, int]:
@@ -79,7 +52,7 @@ def refuse_counting(policy: Policy, stream: str) -> None:
     if policy.counts_draws:
         raise RotaError(
             f"{stream} expects a policy that does not count its own draws. Found {type(policy).__name__}. Use it with "
-            f"TaskStream, or give a mixture (Fixed, Tempered, Exp3S); leave --per-task stop_after out."
+            f"TaskStream, or give a mixture (Fixed, Tempered, Exp3S); leave Task(stop_after=…) out."
         )
 
 
@@ -130,17 +103,50 @@ class Stream(ABC):
             task.name: Loader(task.splits["train"], self._queues[task.name], shard, workers) for task in tasks
         }
 
+    needs_outcome: ClassVar[bool] = False
+    """Whether it must know at once how a step went: then losses are not read late."""
+
+    notice: str | None = None
+    """What a person should know about the whole run."""
+
+    def connect(self, run: RunAccess) -> None:  # noqa: B027 - optional on purpose
+        """Take part in a run, before its folder is made: refuse now what its model or its settings cannot do."""
+
     @abstractmethod
-    def next(self, step: int) -> Turn:
-        """What to train on at `step`."""
+    def next(self, step: int) -> StepPlan | None:
+        """What to train on at `step`; None: nothing any more."""
+
+    def ended(self, done: int, skipped: bool) -> Ended | None:  # noqa: B027 - optional on purpose
+        """A step is done; `skipped`: it changed nothing, since its loss was not a number."""
+
+    @property
+    def between_rounds(self) -> bool:
+        """Whether the parameters are those of a model, which can be evaluated, and not of a branch."""
+        return True
+
+    def expected_shares(self, step: int) -> dict[str, float]:
+        """The share of the coming turns that each task can expect."""
+        return self.policy.expected_shares(step)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What it remembers of parameters, for a checkpoint."""
+        return {}
+
+    def load_tensors(self, tensors: dict[str, Tensor]) -> None:  # noqa: B027 - optional on purpose
+        """Bring back what `tensors` wrote."""
+
+    def close(self) -> None:
+        """The run is over: nothing has to be fetched any more."""
+        for loader in self._loaders.values():
+            loader.close()
 
     def describe(self) -> dict[str, Any]:
         """Its own options, as plain JSON."""
         return {}
 
-    def _part(self, task: str, weight: float = 1.0) -> Part:
+    def _part(self, task: str, weight: float = 1.0) -> TaskBatch:
         ids, counted, fetch = self._loaders[task].next()
-        return Part(task, ids, counted, fetch, weight * self._loss_weights[task])
+        return TaskBatch(task, ids, counted, fetch, weight * self._loss_weights[task])
 
     def state_dict(self) -> dict[str, Any]:
         """Counters and a generator, whatever the number of steps taken. The policy keeps its own state."""
@@ -157,9 +163,9 @@ class Stream(ABC):
 class TaskStream(Stream):
     """One batch of one task per step, drawn by the policy."""
 
-    def next(self, step: int) -> Turn:
+    def next(self, step: int) -> StepPlan:
         choice = self.policy.choose(step, self._rng)
-        return Turn(step, (self._part(choice.task),), choice)
+        return StepPlan(step, (self._part(choice.task),), choice)
 
 
 class JointStream(Stream):
@@ -173,23 +179,9 @@ class JointStream(Stream):
         refuse_counting(policy, "JointStream")
         super().__init__(tasks, policy, *args, **kwargs)
 
-    def next(self, step: int) -> Turn:
+    def next(self, step: int) -> StepPlan:
         weights = self.policy.shares(step).items()
-        return Turn(step, tuple(self._part(task, weight) for task, weight in weights if weight > 0))
-
-
-class BranchStream(Stream):
-    """A batch of each task that it is told about, with the weight that it is told, until it is told otherwise: for
-    training in rounds, where nobody draws."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.weights: Mapping[str, float] = {}
-        self.scheduled: int | None = None
-
-    def next(self, step: int) -> Turn:
-        parts = tuple(self._part(task, weight) for task, weight in self.weights.items())
-        return Turn(step, parts, scheduled=self.scheduled)
+        return StepPlan(step, tuple(self._part(task, weight) for task, weight in weights if weight > 0))
 
 
 Streams = Callable[..., Stream]

@@ -1,15 +1,16 @@
 """What there is to learn: tasks, their kinds, their rows."""
 
-from rota.tasks._batch import Batch, Ids, repeated
+from rota.deprecation import renamed_names
+from rota.tasks._batch import Batch, repeated
 from rota.tasks._classification import Classification, MultipleChoice, SpanClassification
+from rota.tasks._device_rows import DeviceRows, SupportsDeviceRows
 from rota.tasks._grouped import Cloze, GroupedAnswers
 from rota.tasks._inputs import Inputs, Pictures, Texts, Tokens
-from rota.tasks._kind import IGNORED, Decisions, Facts, Kind
+from rota.tasks._kind import IGNORED, Decisions, Kind, RowStats
 from rota.tasks._kinds import KINDS, kind_from
 from rota.tasks._metrics import entities, exact_match, overlap_f1
 from rota.tasks._regression import Regression
 from rota.tasks._rows import Rows, TensorRows, halve_rows, sample_rows
-from rota.tasks._shelf import Shelf, Shelved
 from rota.tasks._spans import MASKED, Answer, Passages, Span
 from rota.tasks._tagging import Tagging
 from rota.tasks._task import Task, adjust_tasks, check_tasks, halve_dev, limit_rows
@@ -23,20 +24,19 @@ __all__ = [
     "Classification",
     "Cloze",
     "Decisions",
-    "Facts",
+    "DeviceRows",
     "GroupedAnswers",
-    "Ids",
     "Inputs",
     "Kind",
     "MultipleChoice",
     "Passages",
     "Pictures",
     "Regression",
+    "RowStats",
     "Rows",
-    "Shelf",
-    "Shelved",
     "Span",
     "SpanClassification",
+    "SupportsDeviceRows",
     "Tagging",
     "Task",
     "TensorRows",
@@ -54,3 +54,13 @@ __all__ = [
     "repeated",
     "sample_rows",
 ]
+
+__getattr__ = renamed_names(
+    __name__,
+    {
+        "Facts": "rota.tasks.RowStats",
+        "Ids": "rota.arrays.Ids",
+        "Shelf": "rota.tasks.DeviceRows",
+        "Shelved": "rota.tasks.SupportsDeviceRows",
+    },
+)

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
-
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

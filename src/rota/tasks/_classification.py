@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rota.errors import RotaError, unknown_name
-from rota.tasks._kind import Decisions, Facts, Kind, entropy_of
+from rota.tasks._kind import Decisions, Kind, RowStats, entropy_of
 from rota.tasks._metrics import METRICS
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class OneOfSeveral(Kind):
         counted = torch.ones_like(p_KNDC[0, ..., 0], dtype=torch.bool)
         return Decisions(p_KNDC, counted, torch.full_like(counted, p_KNDC.shape[-1], dtype=torch.long))
 
-    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
+    def row_stats(self, outputs: Tensor, labels: Tensor) -> RowStats:
         return {"predicted": outputs.argmax(-1), "label": labels, "probabilities": outputs.softmax(-1)}
 
 
@@ -68,22 +68,22 @@ class Classification(OneOfSeveral):
     def metric_names(self) -> tuple[str, ...]:
         return tuple(f"{name}_{part}" for part in self.parts for name in self.measured) or self.measured
 
-    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
+    def metrics(self, row_stats: RowStats, rows: Rows | None = None) -> dict[str, float]:
         if not self.parts or rows is None:
-            return _measure(self.measured, facts["predicted"], facts["label"])
+            return _measure(self.measured, row_stats["predicted"], row_stats["label"])
         part = torch.as_tensor(rows.side["part"])
         found = {}
         for k, name in enumerate(self.parts):
             if (part == k).any():
-                own = _measure(self.measured, facts["predicted"][part == k], facts["label"][part == k])
+                own = _measure(self.measured, row_stats["predicted"][part == k], row_stats["label"][part == k])
                 found.update({f"{metric}_{name}": value for metric, value in own.items()})
-        return found or _measure(self.measured, facts["predicted"], facts["label"])
+        return found or _measure(self.measured, row_stats["predicted"], row_stats["label"])
 
-    def answers(self, facts: Facts, rows: Rows) -> list[dict[str, Any]]:
-        names = self.names or tuple(str(k) for k in range(facts["probabilities"].shape[-1]))
+    def answers(self, row_stats: RowStats, rows: Rows) -> list[dict[str, Any]]:
+        names = self.names or tuple(str(k) for k in range(row_stats["probabilities"].shape[-1]))
         return [
             {"label": names[k], "probabilities": dict(zip(names, map(_short, p), strict=True))}
-            for k, p in zip(facts["predicted"].tolist(), facts["probabilities"].tolist(), strict=True)
+            for k, p in zip(row_stats["predicted"].tolist(), row_stats["probabilities"].tolist(), strict=True)
         ]
 
     def check(self, task: str, labels: Tensor) -> None:
@@ -126,13 +126,13 @@ class MultipleChoice(OneOfSeveral):
     def metric_names(self) -> tuple[str, ...]:
         return ("accuracy",)
 
-    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
-        return _measure(("accuracy",), facts["predicted"], facts["label"])
+    def metrics(self, row_stats: RowStats, rows: Rows | None = None) -> dict[str, float]:
+        return _measure(("accuracy",), row_stats["predicted"], row_stats["label"])
 
-    def answers(self, facts: Facts, rows: Rows) -> list[dict[str, Any]]:
+    def answers(self, row_stats: RowStats, rows: Rows) -> list[dict[str, Any]]:
         return [
             {"choice": k, "probabilities": [_short(number) for number in p]}
-            for k, p in zip(facts["predicted"].tolist(), facts["probabilities"].tolist(), strict=True)
+            for k, p in zip(row_stats["predicted"].tolist(), row_stats["probabilities"].tolist(), strict=True)
         ]
 
     def check(self, task: str, labels: Tensor) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rota.tasks._classification import Classification
-from rota.tasks._kind import Facts
+from rota.tasks._kind import RowStats
 from rota.tasks._metrics import f1
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ class GroupedAnswers(Classification):
     def metric_names(self) -> tuple[str, ...]:
         return ("exact_match", "f1")
 
-    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
+    def metrics(self, row_stats: RowStats, rows: Rows | None = None) -> dict[str, float]:
         assert rows is not None, "the questions of the answers are the rows' groups"
-        wrong = (facts["predicted"] != facts["label"]).long()
+        wrong = (row_stats["predicted"] != row_stats["label"]).long()
         return {
             "exact_match": (_per_group(wrong, rows, "sum") == 0).double().mean().item(),
-            "f1": f1(facts["predicted"], facts["label"]),
+            "f1": f1(row_stats["predicted"], row_stats["label"]),
         }
 
     def __repr__(self) -> str:
@@ -58,21 +58,21 @@ class Cloze(Classification):
     def metric_names(self) -> tuple[str, ...]:
         return ("exact_match", "f1")
 
-    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
+    def row_stats(self, outputs: Tensor, labels: Tensor) -> RowStats:
         # Candidates compete by how far right is above wrong: probabilities close to one are all the same.
-        return {**super().facts(outputs, labels), "margin": outputs[:, 1] - outputs[:, 0]}
+        return {**super().row_stats(outputs, labels), "margin": outputs[:, 1] - outputs[:, 0]}
 
-    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
+    def metrics(self, row_stats: RowStats, rows: Rows | None = None) -> dict[str, float]:
         assert rows is not None, "the gaps of the candidates are the rows' groups"
-        chosen = _first_best(facts["margin"], rows)
+        chosen = _first_best(row_stats["margin"], rows)
         return {
             "exact_match": torch.as_tensor(rows.side["exact"])[chosen].double().mean().item(),
             "f1": torch.as_tensor(rows.side["f1"])[chosen].double().mean().item(),
         }
 
-    def answers(self, facts: Facts, rows: Rows) -> list[dict[str, Any]]:
-        chosen = set(_first_best(facts["margin"], rows).tolist())
-        likely = facts["probabilities"][:, 1].tolist()
+    def answers(self, row_stats: RowStats, rows: Rows) -> list[dict[str, Any]]:
+        chosen = set(_first_best(row_stats["margin"], rows).tolist())
+        likely = row_stats["probabilities"][:, 1].tolist()
         return [{"chosen": row in chosen, "probability": round(p, 6)} for row, p in enumerate(likely)]
 
     def __repr__(self) -> str:

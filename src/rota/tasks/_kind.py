@@ -12,7 +12,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from rota.tasks._rows import Rows
 
-Facts = dict[str, Tensor]
+RowStats = dict[str, Tensor]
 """What metrics and answers need to know of each row, as tensors with one entry per row: batches can be joined.
 Tensors of different widths are padded with `IGNORED`."""
 
@@ -52,7 +52,7 @@ class Kind(ABC):
     """A kind of task.
 
     A head of `width` numbers looks at the whole row (`sees = "row"`), at each of its choices, at each of its
-    tokens, or at the row and `spans` places in it; `losses` and `facts` turn what the head says into a loss per
+    tokens, or at the row and `spans` places in it; `losses` and `row_stats` turn what the head says into a loss per
     row and the facts for metrics and answers. Kinds are frozen dataclasses of plain values: `describe` writes them
     as JSON, `kind_from` reads them back.
     """
@@ -103,15 +103,15 @@ class Kind(ABC):
         return found.mean(entropy / found.options.clamp(min=2).to(p_NDC.dtype).log())
 
     @abstractmethod
-    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
+    def row_stats(self, outputs: Tensor, labels: Tensor) -> RowStats:
         """What `metrics` and `answers` need of these rows."""
 
     @abstractmethod
-    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
+    def metrics(self, row_stats: RowStats, rows: Rows | None = None) -> dict[str, float]:
         """The metrics over all rows of a split, each in [0, 1] or [-1, 1]."""
 
     @abstractmethod
-    def answers(self, facts: Facts, rows: Rows) -> list[dict[str, Any]]:
+    def answers(self, row_stats: RowStats, rows: Rows) -> list[dict[str, Any]]:
         """What the model says, as plain JSON, one object for each example."""
 
     def score(self, metrics: dict[str, float]) -> float:

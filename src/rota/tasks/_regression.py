@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from rota.errors import RotaError
-from rota.tasks._kind import Facts, Kind
+from rota.tasks._kind import Kind, RowStats
 from rota.tasks._metrics import correlation, ranks
 
 if TYPE_CHECKING:
@@ -58,17 +58,19 @@ class Regression(Kind):
         """The variance of the K means of each row, in units of `scale`²."""
         return outputs_KN.squeeze(-1).var(0, correction=0) / self.scale**2
 
-    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
+    def row_stats(self, outputs: Tensor, labels: Tensor) -> RowStats:
         return {"predicted": outputs.squeeze(-1).float(), "label": labels.float()}
 
-    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
-        predicted, label = facts["predicted"].double(), facts["label"].double()
+    def metrics(self, row_stats: RowStats, rows: Rows | None = None) -> dict[str, float]:
+        predicted, label = row_stats["predicted"].double(), row_stats["label"].double()
         if not torch.isfinite(predicted).all():
             return {"pearson": 0.0, "spearman": 0.0}
         return {"pearson": correlation(predicted, label), "spearman": correlation(ranks(predicted), ranks(label))}
 
-    def answers(self, facts: Facts, rows: Rows) -> list[dict[str, Any]]:
-        return [{"value": round(value, 6) if math.isfinite(value) else None} for value in facts["predicted"].tolist()]
+    def answers(self, row_stats: RowStats, rows: Rows) -> list[dict[str, Any]]:
+        return [
+            {"value": round(value, 6) if math.isfinite(value) else None} for value in row_stats["predicted"].tolist()
+        ]
 
     def check(self, task: str, labels: Tensor) -> None:
         if not torch.isfinite(labels).all():

@@ -10,9 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rota.arrays import Ids
 from rota.seeds import generator
-from rota.tasks._batch import Batch, Ids
-from rota.tasks._shelf import TensorShelf
+from rota.tasks._batch import Batch
+from rota.tasks._device_rows import TensorDeviceRows
 
 
 class Rows(Protocol):
@@ -81,16 +82,16 @@ class TensorRows:
         side: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self._inputs, self._labels, self._lengths, self.side = inputs, labels, lengths, side or {}
-        self._shelf = TensorShelf(inputs, labels, lengths)
+        self._device_rows = TensorDeviceRows(inputs, labels, lengths)
 
     def __len__(self) -> int:
         return len(self._labels)
 
     def batch(self, ids: Ids) -> Batch:
-        return self._shelf.take(torch.from_numpy(ids))
+        return self._device_rows.take(torch.from_numpy(ids))
 
-    def shelf(self) -> TensorShelf:
-        return self._shelf
+    def device_rows(self) -> TensorDeviceRows:
+        return self._device_rows
 
     def labels(self) -> Tensor:
         return self._labels

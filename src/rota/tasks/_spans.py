@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rota.tasks._kind import Decisions, Facts, Kind
+from rota.tasks._kind import Decisions, Kind, RowStats
 from rota.tasks._metrics import exact_match, overlap_f1
 
 if TYPE_CHECKING:
@@ -43,14 +43,14 @@ class Span(Kind):
         places = (outputs_KN[0] > MASKED / 2).sum(1)
         return Decisions(outputs_KN.softmax(-2).transpose(-1, -2), torch.ones_like(places, dtype=torch.bool), places)
 
-    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
+    def row_stats(self, outputs: Tensor, labels: Tensor) -> RowStats:
         return {"predicted": outputs.argmax(1), "label": labels}
 
-    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
-        return {"exact_match": (facts["predicted"] == facts["label"]).all(1).double().mean().item()}
+    def metrics(self, row_stats: RowStats, rows: Rows | None = None) -> dict[str, float]:
+        return {"exact_match": (row_stats["predicted"] == row_stats["label"]).all(1).double().mean().item()}
 
-    def answers(self, facts: Facts, rows: Rows) -> list[dict[str, Any]]:
-        return [{"start": start, "end": end} for start, end in facts["predicted"].tolist()]
+    def answers(self, row_stats: RowStats, rows: Rows) -> list[dict[str, Any]]:
+        return [{"start": start, "end": end} for start, end in row_stats["predicted"].tolist()]
 
     def __repr__(self) -> str:
         return "answer span"
@@ -86,7 +86,7 @@ class Answer(Span):
     def metric_names(self) -> tuple[str, ...]:
         return ("exact_match", "f1")
 
-    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
+    def row_stats(self, outputs: Tensor, labels: Tensor) -> RowStats:
         scores, places = outputs.topk(min(self.best, outputs.shape[1]), dim=1)
         return {
             "starts": places[..., 0],
@@ -95,10 +95,10 @@ class Answer(Span):
             "end_scores": scores[..., 1],
         }
 
-    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
+    def metrics(self, row_stats: RowStats, rows: Rows | None = None) -> dict[str, float]:
         assert rows is not None, "answers are excerpts of the rows' passages"
         passages: Passages = rows.side["passages"]
-        told = [answer["answer"] for answer in self.answers(facts, rows)]
+        told = [answer["answer"] for answer in self.answers(row_stats, rows)]
         references = [passages.references(question) for question in range(len(told))]
         pairs = list(zip(told, references, strict=True))
         return {
@@ -106,12 +106,12 @@ class Answer(Span):
             "f1": sum(overlap_f1(*pair) for pair in pairs) / len(pairs),
         }
 
-    def answers(self, facts: Facts, rows: Rows) -> list[dict[str, Any]]:
+    def answers(self, row_stats: RowStats, rows: Rows) -> list[dict[str, Any]]:
         """For each question its best answer, and up to three with their shares of the belief in all tried ones."""
         passages: Passages = rows.side["passages"]
         questions = passages.questions()
         found: list[dict[str, float]] = [{} for _ in range(max(questions) + 1)]
-        columns = [facts[name].tolist() for name in ("starts", "ends", "start_scores", "end_scores")]
+        columns = [row_stats[name].tolist() for name in ("starts", "ends", "start_scores", "end_scores")]
         for row, (starts, ends, start_scores, end_scores) in enumerate(zip(*columns, strict=True)):
             own = found[questions[row]]
             for start, start_score in zip(starts, start_scores, strict=True):

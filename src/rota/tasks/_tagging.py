@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rota.errors import RotaError
 from rota.tasks._classification import refuse_outside
-from rota.tasks._kind import IGNORED, Decisions, Facts, Kind, entropy_of
+from rota.tasks._kind import IGNORED, Decisions, Kind, RowStats, entropy_of
 from rota.tasks._metrics import entities, f1_of
 
 if TYPE_CHECKING:
@@ -62,25 +62,25 @@ class Tagging(Kind):
         """One for each word."""
         return Decisions(outputs_KN.softmax(-1), labels != IGNORED, torch.full_like(labels, self.classes))
 
-    def facts(self, outputs: Tensor, labels: Tensor) -> Facts:
+    def row_stats(self, outputs: Tensor, labels: Tensor) -> RowStats:
         return {"predicted": outputs.argmax(-1).masked_fill(labels == IGNORED, IGNORED), "label": labels}
 
-    def metrics(self, facts: Facts, rows: Rows | None = None) -> dict[str, float]:
+    def metrics(self, row_stats: RowStats, rows: Rows | None = None) -> dict[str, float]:
         if not self.tags_entities:
-            tagged = facts["label"] != IGNORED
-            agree = (facts["predicted"] == facts["label"]) & tagged
+            tagged = row_stats["label"] != IGNORED
+            agree = (row_stats["predicted"] == row_stats["label"]) & tagged
             return {"tag_accuracy": int(agree.sum()) / max(int(tagged.sum()), 1)}
         right = found = labelled = 0
-        for predicted, label in zip(self._tags(facts["predicted"]), self._tags(facts["label"]), strict=True):
+        for predicted, label in zip(self._tags(row_stats["predicted"]), self._tags(row_stats["label"]), strict=True):
             mine, true = entities(predicted), entities(label)
             right, found, labelled = right + len(mine & true), found + len(mine), labelled + len(true)
         if rows is not None and "lost" in rows.side:  # entities in text that was cut off are missed
             labelled += int(rows.side["lost"].sum())
         return {"f1": f1_of(right, found, labelled)}
 
-    def answers(self, facts: Facts, rows: Rows) -> list[dict[str, Any]]:
+    def answers(self, row_stats: RowStats, rows: Rows) -> list[dict[str, Any]]:
         """A tag for each word; None for words that were cut off."""
-        found = self._tags(facts["predicted"])
+        found = self._tags(row_stats["predicted"])
         words = rows.side.get("words", [len(tags) for tags in found])
         return [{"tags": [*tags, *[None] * (count - len(tags))]} for tags, count in zip(found, words, strict=True)]
 

@@ -59,7 +59,7 @@ class Task:
             if not self.size(split):
                 raise RotaError(
                     f"Task '{self.name}' expects at least one {split} row. Found none. "
-                    f"Give it rows or leave it out of --tasks."
+                    f"Give it rows or leave it out of the tasks."
                 )
         if self.trained:
             self.kind.check(self.name, self.splits["train"].labels())

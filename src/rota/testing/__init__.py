@@ -1,5 +1,21 @@
-"""Checks for your own policies, shipped with the library."""
+"""Checks that anybody can run on their own policies, and what tests of sources and streams need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from rota.testing._conformance import check_policy
 
-__all__ = ["check_policy"]
+if TYPE_CHECKING:
+    from rota.testing._runs import access_to
+
+__all__ = ["access_to", "check_policy"]
+
+
+def __getattr__(name: str) -> Any:
+    """Policies are checked without torch."""
+    if name == "access_to":
+        from rota.testing._runs import access_to
+
+        return access_to
+    raise AttributeError(f"module 'rota.testing' has no attribute '{name}'")

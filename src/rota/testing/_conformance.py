@@ -14,14 +14,16 @@ from rota.errors import RotaError
 from rota.feedback import Choice, Feedback
 from rota.policies import Policy
 
-Maker = Callable[..., Policy]
-Make = Callable[[Sequence[str]], Policy]
+MakeAnyPolicy = Callable[..., Policy]
+MakePolicy = Callable[[Sequence[str]], Policy]
 
 VALUES = (0.0, 0.3, -0.2, 1.0, 1e6, -1e6, 1e-9, 0.5)
 """What the checks feed back: ordinary values, nothing, and absurd ones."""
 
 
-def check_policy(make_policy: Maker, tasks: Sequence[str] = ("d", "b", "a", "c"), updates: int = 10_000) -> None:
+def check_policy(
+    make_policy: MakeAnyPolicy, tasks: Sequence[str] = ("d", "b", "a", "c"), updates: int = 10_000
+) -> None:
     """Run the conformance suite; raise one AssertionError that lists every promise that is broken.
 
     Args:
@@ -34,7 +36,7 @@ def check_policy(make_policy: Maker, tasks: Sequence[str] = ("d", "b", "a", "c")
     >>> check_policy(lambda tasks: rota.Exp3S(tasks, eta=0.1), updates=1000)
     """
     if inspect.signature(make_policy).parameters:
-        make: Make = make_policy
+        make: MakePolicy = make_policy
         checks = [*_CHECKS, _order_of_tasks_does_not_matter]
     else:
         checks = _CHECKS
@@ -56,7 +58,7 @@ def check_policy(make_policy: Maker, tasks: Sequence[str] = ("d", "b", "a", "c")
         raise AssertionError(f"{name} breaks {len(broken)} promise(s):\n  " + "\n  ".join(broken))
 
 
-def _is_a_distribution(make: Make, tasks: Sequence[str]) -> None:
+def _is_a_distribution(make: MakePolicy, tasks: Sequence[str]) -> None:
     policy = make(tasks)
     assert policy.tasks == tuple(tasks) or set(policy.tasks) == set(tasks), f"tasks are {policy.tasks}"
     for step in range(60):
@@ -66,7 +68,7 @@ def _is_a_distribution(make: Make, tasks: Sequence[str]) -> None:
         _assert_distribution(policy, step)
 
 
-def _reading_is_pure(make: Make, tasks: Sequence[str]) -> None:
+def _reading_is_pure(make: MakePolicy, tasks: Sequence[str]) -> None:
     policy = make(tasks)
     for step in range(20):
         before, world = _memory(policy), np.random.get_state()[1].tolist()  # type: ignore[index]
@@ -83,7 +85,7 @@ def _reading_is_pure(make: Make, tasks: Sequence[str]) -> None:
         _advance(policy, step, np.random.default_rng(step))
 
 
-def _a_choice_carries_its_probability(make: Make, tasks: Sequence[str]) -> None:
+def _a_choice_carries_its_probability(make: MakePolicy, tasks: Sequence[str]) -> None:
     policy, rng = make(tasks), np.random.default_rng(0)
     rounds: dict[int, tuple[str, float]] = {}
     for step in range(60):
@@ -98,7 +100,7 @@ def _a_choice_carries_its_probability(make: Make, tasks: Sequence[str]) -> None:
         policy.observe(choice.scored(_value(choice)))
 
 
-def _same_seed_same_choices(make: Make, tasks: Sequence[str]) -> None:
+def _same_seed_same_choices(make: MakePolicy, tasks: Sequence[str]) -> None:
     histories = []
     for noise in (1, 2):
         np.random.seed(noise)
@@ -106,7 +108,7 @@ def _same_seed_same_choices(make: Make, tasks: Sequence[str]) -> None:
     assert histories[0] == histories[1], "two equal policies with equal generators chose differently"
 
 
-def _stopped_and_resumed_is_never_stopped(make: Make, tasks: Sequence[str]) -> None:
+def _stopped_and_resumed_is_never_stopped(make: MakePolicy, tasks: Sequence[str]) -> None:
     whole = _history(make(tasks), range(120), np.random.default_rng(7))
     policy, rng, resumed = make(tasks), np.random.default_rng(7), []
     for start, stop in ((0, 1), (1, 7), (7, 8), (8, 53), (53, 120)):
@@ -118,7 +120,7 @@ def _stopped_and_resumed_is_never_stopped(make: Make, tasks: Sequence[str]) -> N
     assert resumed == whole, "a policy that was saved and loaded chose differently"
 
 
-def _state_is_a_snapshot(make: Make, tasks: Sequence[str]) -> None:
+def _state_is_a_snapshot(make: MakePolicy, tasks: Sequence[str]) -> None:
     policy = make(tasks)
     _history(policy, range(5), np.random.default_rng(0))
     state = policy.state_dict()
@@ -131,7 +133,7 @@ def _state_is_a_snapshot(make: Make, tasks: Sequence[str]) -> None:
     assert json.dumps(state, sort_keys=True) == before, "a loaded state changed when the policy went on"
 
 
-def _feedback_may_be_late_and_out_of_order(make: Make, tasks: Sequence[str]) -> None:
+def _feedback_may_be_late_and_out_of_order(make: MakePolicy, tasks: Sequence[str]) -> None:
     policy, rng, waiting = make(tasks), np.random.default_rng(3), []
     for step in range(60):
         waiting.append(policy.choose(step, rng))
@@ -142,7 +144,7 @@ def _feedback_may_be_late_and_out_of_order(make: Make, tasks: Sequence[str]) -> 
         _assert_distribution(policy, step + 1)
 
 
-def _surveys_are_heard(make: Make, tasks: Sequence[str]) -> None:
+def _surveys_are_heard(make: MakePolicy, tasks: Sequence[str]) -> None:
     policy = make(tasks)
     for step in range(20):
         for k, task in enumerate(policy.tasks):
@@ -150,7 +152,21 @@ def _surveys_are_heard(make: Make, tasks: Sequence[str]) -> None:
         _assert_distribution(policy, step)
 
 
-def _refuses_what_is_not_a_number_or_a_task(make: Make, tasks: Sequence[str]) -> None:
+def _says_what_it_hears(make: MakePolicy, tasks: Sequence[str]) -> None:
+    policy = make(tasks)
+    assert policy.hears is not None, 'it learns and does not say from what: declare it, such as hears = ("loss",)'
+    assert isinstance(policy.hears, tuple), f"expected a tuple of words, found hears = {policy.hears!r}"
+    assert len(set(policy.hears)) == len(policy.hears), f"a word stands twice in {policy.hears}"
+    for word in policy.hears:
+        policy.observe(Feedback(policy.tasks[0], 0.5, probability=None, step=0, about=word))
+    try:
+        policy.observe(Feedback(policy.tasks[0], 0.5, probability=None, step=0, about="no such word"))
+    except RotaError:
+        return
+    raise AssertionError("it accepted feedback about something that it does not hear")
+
+
+def _refuses_what_is_not_a_number_or_a_task(make: MakePolicy, tasks: Sequence[str]) -> None:
     policy = make(tasks)
     _history(policy, range(10), np.random.default_rng(0))
     choice = policy.choose(10, np.random.default_rng(0))
@@ -171,7 +187,7 @@ def _refuses_what_is_not_a_number_or_a_task(make: Make, tasks: Sequence[str]) ->
             raise AssertionError(f"it accepted {what}")
 
 
-def _refuses_the_state_of_another(make: Make, tasks: Sequence[str]) -> None:
+def _refuses_the_state_of_another(make: MakePolicy, tasks: Sequence[str]) -> None:
     policy = make(tasks)
     state = policy.state_dict()
     for what, foreign in {
@@ -185,7 +201,7 @@ def _refuses_the_state_of_another(make: Make, tasks: Sequence[str]) -> None:
         raise AssertionError(f"it loaded the state of {what}")
 
 
-def _order_of_tasks_does_not_matter(make: Make, tasks: Sequence[str]) -> None:
+def _order_of_tasks_does_not_matter(make: MakePolicy, tasks: Sequence[str]) -> None:
     one, other = make(tasks), make([*tasks[1:], tasks[0]])
     if one.ordered:
         return
@@ -207,8 +223,8 @@ def _order_of_tasks_does_not_matter(make: Make, tasks: Sequence[str]) -> None:
             other.load_state_dict(one.state_dict())
 
 
-def _survives(updates: int) -> Callable[[Make, Sequence[str]], None]:
-    def survives_many_updates_in_bounded_memory(make: Make, tasks: Sequence[str]) -> None:
+def _survives(updates: int) -> Callable[[MakePolicy, Sequence[str]], None]:
+    def survives_many_updates_in_bounded_memory(make: MakePolicy, tasks: Sequence[str]) -> None:
         policy, rng = make(tasks), np.random.default_rng(11)
         sizes = []
         for step in range(updates):
@@ -225,7 +241,7 @@ def _survives(updates: int) -> Callable[[Make, Sequence[str]], None]:
     return survives_many_updates_in_bounded_memory
 
 
-_CHECKS: list[Callable[[Make, Sequence[str]], None]] = [
+_CHECKS: list[Callable[[MakePolicy, Sequence[str]], None]] = [
     _is_a_distribution,
     _reading_is_pure,
     _a_choice_carries_its_probability,
@@ -234,6 +250,7 @@ _CHECKS: list[Callable[[Make, Sequence[str]], None]] = [
     _state_is_a_snapshot,
     _feedback_may_be_late_and_out_of_order,
     _surveys_are_heard,
+    _says_what_it_hears,
     _refuses_what_is_not_a_number_or_a_task,
     _refuses_the_state_of_another,
 ]

@@ -14,7 +14,7 @@ from typing import Any
 import safetensors.torch
 from torch import Tensor
 
-from rota.errors import RotaError
+from rota.errors import RotaError, resuming
 from rota.runlog import write_json
 
 MANIFEST, STATE = "manifest.json", "state.json"
@@ -88,7 +88,7 @@ class Checkpoints:
         if chosen not in names:
             raise RotaError(
                 f"Expected a checkpoint '{chosen}' in {self._folder}. Found {', '.join(names) or 'none'}. "
-                f"Choose one of these with --checkpoint."
+                f"Choose one of these: {resuming(self._folder, 'NAME')}."
             )
         try:
             return self._read(self._folder / "checkpoints" / chosen)
@@ -102,9 +102,7 @@ class Checkpoints:
                     self._read(self._folder / "checkpoints" / name)
                 except RotaError:
                     continue
-                return (
-                    f"The one before is good: continue with `rota train --resume {self._folder} --checkpoint {name}`."
-                )
+                return f"The one before is good: continue with {resuming(self._folder, name)}."
         return "There is no other good checkpoint: start again in a new folder."
 
     def _write(

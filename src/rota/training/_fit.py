@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from rota.feedback import Choice, Feedback
-from rota.policies import Policy, Stateful
+from rota.callbacks import Callback, RunStart
+from rota.deprecation import renamed_arguments
+from rota.engine import make_engine
+from rota.errors import RotaError
+from rota.evaluation import RunAccess, evaluation_budget, evaluation_tasks
+from rota.policies import Policy
 from rota.runlog import LOG, SUMMARY, LogWriter, Run, write_json
 from rota.settings import Settings
-from rota.signals import Signal
-from rota.streams import BranchStream, PoolStream, Streams, TaskStream, rows_per_step
+from rota.sources import Listen, Moment, Source, sources_for
+from rota.streams import Streams, TaskStream, rows_per_step
 from rota.tasks import Task, check_tasks
+from rota.training._best import BestTracker
+from rota.training._callbacks import Callbacks
 from rota.training._checkpoint import Checkpoints
-from rota.training._conclusion import conclusion
-from rota.training._evaluate import evaluate, evaluation_tasks
+from rota.training._checkpointer import Checkpointer
+from rota.training._distributed import DistributedContext, surroundings, threads_for
+from rota.training._ending import summarise
+from rota.training._evaluations import Evaluations
+from rota.training._feedback_queue import FeedbackQueue
+from rota.training._feeds import Feeds
 from rota.training._folder import DISK_FULL, check_same, describe, disk_full, make_folder, refuse_old
-from rota.training._judge import Judge, Watch
-from rota.training._keeper import Keeper
+from rota.training._old_arguments import OLD_ARGUMENTS
 from rota.training._progress import ProgressBar
-from rota.training._questions import Questions
-from rota.training._recorder import Recorder
-from rota.training._reward import Reward, Rewarder
-from rota.training._rounds import Rounds, Trials, all_broke, make_rounds
-from rota.training._session import Session, surroundings, threads_for
-from rota.training._settled import settled
-from rota.training._survey import Survey, Surveyor
-from rota.training.engine import EagerEngine, GraphEngine
+from rota.training._resolve import resolve_engine, resolve_precision
 
 FLUSH = 100  # lines of the log that may wait in memory
 
 
+@renamed_arguments(**OLD_ARGUMENTS)
 def fit(
     model: nn.Module,
     tasks: Sequence[Task],
@@ -44,15 +47,11 @@ def fit(
     settings: Settings | None = None,
     *,
     stream: Streams = TaskStream,
-    signal: Signal | None = None,
+    listen: Listen | Iterable[Listen] | None = None,
+    callbacks: Sequence[Callback] = (),
+    before: Sequence[Run] = (),
     resume: bool | str = False,
     progress: bool = True,
-    survey: Survey | None = None,
-    before: Sequence[Run] = (),
-    trial: Trials | None = None,
-    reward: Reward | None = None,
-    watch: Watch | None = None,
-    tell_scores: bool = False,
 ) -> Run:
     """Train `model` on `tasks` as `policy` says, and keep everything in `folder`.
 
@@ -67,42 +66,42 @@ def fit(
         settings: Steps, batch size, learning rate, …; written into `run.json` as the plan of the run.
         stream: `TaskStream` (one task per step), `JointStream` (all tasks, weighted), `MixedStream` (rows of any
             tasks), or what makes one, such as `functools.partial(PoolStream, select=MTUncertainty())`.
-        signal: What the policy hears after a step; None if it does not listen.
+        listen: Who tells the policy what it hears: sources of `rota.sources`, functions that turn the `View` of a step
+            into a number, or the names of such in `rota.signals`. By default the usual source of each word in
+            `policy.hears`; an empty list makes the policy deaf. What it does not hear is measured and logged.
+        callbacks: Who hears of what happens, such as a tracker, and may end the run.
+        before: Finished runs that were trained for the sake of this one; their cost is counted in its own.
         resume: Continue the run in `folder`: True from its latest checkpoint, or the name of one.
         progress: Whether to show a progress bar.
-        survey: What the policy hears about all tasks from time to time.
-        before: Finished runs that were trained for the sake of this one; their cost is counted in its own.
-        trial: Where given, training goes in rounds, such as `functools.partial(AlphaVIL, fraction=0.25)`; the only task
-            that is not auxiliary is the target, and the stream is not asked.
-        reward: What the policy hears at the end of each round of turns about the score that counts.
-        watch: Hears the step and the average score of each evaluation, and says whether to give the run up.
-        tell_scores: Whether the policy hears the dev score of each task at every evaluation.
     """
     check_tasks(tasks)
-    settings, reason = settled(settings or Settings(), listens=signal is not None or trial is not None)
-    session = Session(settings)
-    with surroundings(threads_for(model, settings), gpu=session.accelerator.device.type == "cuda"):
-        session.seed(settings.seed)
-        training = _Training(
-            *(model, tasks, policy, Path(folder), settings, stream, signal, session, survey, before, trial, reward),
-            *(watch, tell_scores),
-        )
+    settings = resolve_precision(settings or Settings())
+    sources = sources_for(policy, listen, settings)
+    context = DistributedContext(settings)
+    with surroundings(threads_for(model, settings), gpu=context.accelerator.device.type == "cuda"):
+        context.seed(settings.seed)
+        bar = [ProgressBar()] if progress and context.writes else []
+        training = _Training(model, tasks, policy, Path(folder), settings, stream, sources, context)
+        training.before, training.asked = before, bool(callbacks)
+        training.callbacks = Callbacks([*bar, *callbacks] if context.writes else [])
         start = training.open(resume)
         if start is None:
             return Run(folder)
         try:
-            with ProgressBar(Path(folder).name, settings.steps, start, shown=progress and session.writes) as bar:
-                bar.noticed(tasks)
-                bar.uncaptured(reason and f"eager, because {reason}")
-                bar.told(training.rounds.trial.notice if training.rounds else None)
-                training.run(start, bar)
+            with bar[0] if bar else contextlib.nullcontext():
+                training.run(start)
         finally:
             training.close()
+    training.callbacks.on_end(Run(folder))
     return Run(folder)
 
 
 class _Training:
     """One run while it happens."""
+
+    before: Sequence[Run] = ()
+    callbacks: Callbacks
+    asked: bool = False  # whether somebody may end the run
 
     def __init__(
         self,
@@ -112,194 +111,185 @@ class _Training:
         folder: Path,
         settings: Settings,
         stream: Streams,
-        signal: Signal | None,
-        session: Session,
-        survey: Survey | None,
-        before: Sequence[Run],
-        trial: Trials | None,
-        reward: Reward | None,
-        watch: Watch | None,
-        tell_scores: bool,
+        sources: Sequence[Source],
+        context: DistributedContext,
     ) -> None:
-        self.tasks, self.policy, self.folder, self.settings = tasks, policy, folder, settings
-        self.evaluated = evaluation_tasks(tasks, settings.eval_rows)
-        self.signal, self.session, self.before, self.tell_scores = signal, session, before, tell_scores
+        self.tasks, self.policy, self.folder, self.context = tasks, policy, folder, context
         trained = [task for task in tasks if task.trained]
-        rows = rows_per_step(trained, settings.batch_size, settings.accumulate * session.shard.world)
-        self.stream = (BranchStream if trial else stream)(
-            trained, policy, rows, settings.seed, session.shard, settings.num_workers, settings.group_lengths
+        rows = rows_per_step(trained, settings.batch_size, settings.accumulate * context.shard.world)
+        self.stream = stream(
+            trained, policy, rows, settings.seed, context.shard, settings.num_workers, settings.group_lengths
         )
-        engine = EagerEngine if settings.engine == "eager" else GraphEngine
-        self.engine = engine(model, tasks, settings, session.accelerator)
-        if isinstance(self.stream, PoolStream):
-            self.stream.ask = Questions(self.engine, trained, session, settings.seed).ready_for(self.stream)
-        self.surveyor = (
-            Surveyor(survey, self.engine.model, trained, settings.seed, settings.eval_batch_size) if survey else None
+        heard = any(source.each_step and (policy.hears is None or source.says in policy.hears) for source in sources)
+        self.settings, self.not_captured = resolve_engine(settings, waits=heard or self.stream.needs_outcome)
+        self.engine = make_engine(model, tasks, self.settings, context.accelerator)
+        limited = evaluation_tasks(tasks, settings.eval_rows)
+        self.access = RunAccess(
+            self.engine, self.settings, policy, trained, limited, rows, context.shard, context.gather
         )
-        self.rounds = make_rounds(trial, self.stream, self.engine, trained, rows, session, settings) if trial else None
-        self.rewarder = Rewarder(reward) if reward else None
-        self.judge = Judge(settings.best, settings.patience, watch)
+        self.evaluations = Evaluations(self.access, tasks, evaluation_budget(settings, tasks, rows))
+        self.stream.connect(self.access)
+        self.feeds = Feeds(sources, policy, self.access)
+        self.best = BestTracker(settings.best, settings.patience)
 
-    def run(self, start: int, bar: ProgressBar) -> None:
+    def run(self, start: int) -> None:
         """The loop on one screen."""
-        settings, done = self.settings, start
-        self.keeper.start_clock()
+        steps, done = self.settings.steps, start
+        self._announce(start)
+        self.checkpointer.start_clock()
         if start == 0:
-            self._evaluate(0, bar)
-        for step in range(start, settings.steps):
-            if self.judge.stops or (self.rounds and not self.rounds.open(step)):
+            self._evaluate(0)
+        for step in range(start, steps):
+            if self.best.stops:
                 break
-            turn = self.stream.next(step)
-            outcome = self.engine.update(turn, self.signal)
-            self.recorder.step(turn, outcome)
+            plan = self.stream.next(step)
+            if plan is None:
+                break
+            outcome = self.engine.update(plan, self.feeds.after_update)
+            self.queue.step(plan, outcome)
             done = step + 1
-            bar.step(done, self.engine.captures)
-            bar.uncaptured(self.engine.fallback)
+            for heard in self.callbacks.steps:
+                heard(done)
             try:
-                if self.rounds:
-                    self._end_step_of_round(self.rounds, done, outcome.skipped, bar)
-                if evaluates := self._is_time_to_evaluate(done):
-                    self._evaluate(done, bar)
-                if self.surveyor and done % self.surveyor.survey.every == 0 and done < settings.steps:
-                    self._survey(done, self.surveyor)
-                if self.rewarder and done % self.rewarder.reward.every == 0 and turn.choice:
-                    self._reward(done, turn.choice, self.rewarder)
-                if self.keeper.is_time(done, evaluates):
-                    self.keeper.save(done)
+                self._end_step(done, outcome.skipped)
+                if evaluates := self.evaluations.is_time(done, self.best.last_step, self.stream):
+                    self._evaluate(done, last=done == steps)
+                if self.feeds.at_step_end:
+                    for line in self.feeds.stepped(Moment(done, done == steps, plan.choice)):
+                        self.queue.note(line)
+                if self.checkpointer.is_time(done, evaluates):
+                    self.checkpointer.save(done)
                 if self.log is not None and self.log.waiting >= FLUSH:
                     self.log.flush()
             except OSError as error:
-                self.keeper.rescue(done, error)
-        self._end(done, bar)
+                self.checkpointer.rescue(done, error)
+        self._end(done)
 
-    def _end(self, done: int, bar: ProgressBar) -> None:
-        if self.judge.last_step != done:
-            self._evaluate(done, bar)  # no further round fitted into the steps
-        self.recorder.finish()
+    def _announce(self, start: int) -> None:
+        settings = self.settings
+        self.callbacks.on_start(RunStart(self.folder, self.tasks, settings, start, lambda: self.engine.captures))
+        self.callbacks.on_notice(self.evaluations.budget.told())
+        if self.not_captured:
+            self.callbacks.on_notice(f"engine: eager, because {self.not_captured}")
+        self.engine.tell_fallback_to(lambda reason: self.callbacks.on_notice(f"engine: {reason}"))
+        if self.stream.notice:
+            self.callbacks.on_notice(self.stream.notice)
+
+    def _end(self, done: int) -> None:
+        if self.best.last_step != done:
+            self._evaluate(done, last=True)  # no further round fitted into the steps
+        elif not self.best.last_is_whole:  # somebody ended it
+            self.best.last, self.best.last_is_whole = self.evaluations.reported(), True
+            self._note_evaluation(done, self.best.last)
+        self.queue.finish()
         try:
-            self.keeper.save(done)
+            self.checkpointer.save(done)
         except OSError as error:
-            self.keeper.rescue(done, error)
+            self.checkpointer.rescue(done, error)
         self._summarise(done)
 
-    def _end_step_of_round(self, rounds: Rounds, done: int, skipped: bool, bar: ProgressBar) -> None:
-        line = rounds.close(done, skipped)
-        if line is None:
+    def _end_step(self, done: int, skipped: bool) -> None:
+        ended = self.stream.ended(done, skipped)
+        if ended is None:
             return
-        self.recorder.note(line)
-        bar.decided(line)
-        if line["diverged"] and len(line["diverged"]) == len(rounds.trial.tasks):
-            self.keeper.save(done)
-            raise all_broke(line["round"], self.folder, done)
-
-    def _is_time_to_evaluate(self, done: int) -> bool:
-        interval, steps = self.settings.evaluation_interval, self.settings.steps
-        if self.rounds:  # between rounds alone: inside, the parameters are those of a branch
-            return self.rounds.at_border and (done - self.judge.last_step >= interval or done == steps)
-        return done % interval == 0 or done == steps
+        self.queue.note(ended.line)
+        if ended.failure is not None:
+            self.checkpointer.save(done)
+            raise RotaError(f"{ended.failure} Everything up to step {done} is saved in {self.folder}.")
 
     def open(self, resume: bool | str) -> int | None:
         """Make the run folder or go back into it; return the step to start from, None if all is done."""
         if not resume:
             refuse_old(self.folder, inner=bool(self.before))
-            self.session.wait()
-            if self.session.writes:
+            self.context.wait()
+            if self.context.writes:
                 make_folder(self.folder, self._describe())
-            self.session.wait()
+            self.context.wait()
         run = Run(self.folder)
         check_same(run, self._describe())
         torch.set_num_threads(run.info["threads"])
         self.checkpoints = Checkpoints(self.folder, run.info["id"])
         if run.finished:
-            self.engine.model.load_state_dict(self.checkpoints.load_best(run.summary["best"]["step"]))
+            self.access.model.load_state_dict(self.checkpoints.load_best(run.summary["best"]["step"]))
             return None
         found = self.checkpoints.load(resume if isinstance(resume, str) else None)
-        if found and self.session.writes:
+        if found and self.context.writes:
             # Somebody chose an older one: the newer ones go before the log is cut back behind them.
             self.checkpoints.drop_after(found[0]["step"])
-        self.log = LogWriter(self.folder / LOG, found[0]["log"] if found else 0) if self.session.writes else None
-        skips = self.settings.on_nan == "skip" or self.rounds is not None  # a round leaves a broken branch out
-        self.recorder = Recorder(self.policy, self.log, self.settings.delay or 0, skips)
-        self.keeper = self._make_keeper()
-        return self.keeper.restore(*found) if found else 0
+        self.log = LogWriter(self.folder / LOG, found[0]["log"] if found else 0) if self.context.writes else None
+        skips = self.settings.on_nan == "skip" or self.stream.needs_outcome  # a round leaves a broken branch out
+        self.queue = FeedbackQueue(self.policy, self._write, self.settings.delay or 0, skips, self.feeds.word)
+        self.checkpointer = self._make_checkpointer()
+        return self.checkpointer.restore(*found) if found else 0
 
-    def _make_keeper(self) -> Keeper:
-        memories: dict[str, Stateful] = {"policy": self.policy, "stream": self.stream, "recorder": self.recorder}
-        optional = {"surveyor": self.surveyor, "rewarder": self.rewarder}
-        memories |= {name: memory for name, memory in optional.items() if memory is not None}
-        return Keeper(
-            *(self.folder, self.checkpoints, self.session, self.settings, self.engine, self.judge, self.log),
-            *(memories, self.rounds),
+    def _make_checkpointer(self) -> Checkpointer:
+        return Checkpointer(
+            self.folder,
+            self.checkpoints,
+            self.context,
+            self.engine,
+            self.stream,
+            self.best,
+            self.log,
+            {"policy": self.policy, "queue": self.queue, "feeds": self.feeds},
+            self.settings,
         )
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if self.log is not None:
+            self.log.write(line)
+        for heard in self.callbacks.lines:
+            heard(line)
 
     def _describe(self) -> dict[str, Any]:
-        survey = self.surveyor.survey if self.surveyor else None
-        trial = self.rounds.trial.describe() if self.rounds else None
-        reward = self.rewarder.reward if self.rewarder else None
-        return describe(
-            *(self.settings, self.tasks, self.policy, self.stream, self.signal, survey, self.engine.model),
-            *(self.session, trial, reward, self.tell_scores),
-        )
+        listen, budget = self.feeds.describe(), self.evaluations.budget
+        return describe(self.access, self.tasks, self.stream, listen, budget, self.context)
 
     def close(self) -> None:
         """Write what still waits in memory, where one looks for the reason of a crash; leave the model as any other."""
         self.engine.close()
+        self.stream.close()
         if self.log is not None:
             with contextlib.suppress(OSError):
                 self.log.close()
 
-    def _evaluate(self, done: int, bar: ProgressBar) -> None:
-        result = self._score("dev")
-        if self.tell_scores:
-            self.recorder.tell_scores(done, result["tasks"])
-        mixture = self.rounds.trial.mixture if self.rounds else self.policy.outlook(done)
-        self.recorder.note({"kind": "eval", "step": done, **result, "mixture": mixture})
-        bar.evaluated(done, result["average"], mixture)
-        if self.rewarder and not done:
-            self.rewarder.start(result["average"] or 0.0)
-        if done and self.judge.is_best(done, result) and self.session.writes:
-            self.keeper.remember_best(done)
+    def _evaluate(self, done: int, last: bool = False) -> None:
+        """Look at the rows by which models are compared during the whole run; at the end at all of them, too."""
+        compared, whole = self.evaluations.compared(), not self.evaluations.budget.all_at_end
+        result = self.evaluations.reported() if last and not whole else compared
+        lines = self.feeds.evaluated(Moment(done, done == self.settings.steps, None, result))
+        reason = self._note_evaluation(done, result)
+        for line in lines:
+            self.queue.note(line)
+        if done and self.best.hear(done, compared, result, last or whole) and self.context.writes:
+            self.checkpointer.remember_best(done)
+        if self.asked:
+            reason = self.context.gather(reason)[0]  # all processes as the first one
+        if reason:
+            self.best.stop(reason)
 
-    def _survey(self, done: int, surveyor: Surveyor) -> None:
-        """Tell the policy how unsure the model is about each task."""
-        found = surveyor(done, self.engine.look, self.session.shard, self.session.gather)
-        for task, own in found.items():
-            self.policy.observe(Feedback(task, own["value"], None, done))
-        self.recorder.note({"kind": "survey", "step": done, "tasks": found, "mixture": self.policy.outlook(done)})
-        self.engine.ledger.scored += surveyor.examples
-
-    def _reward(self, done: int, choice: Choice, rewarder: Rewarder) -> None:
-        """Tell the policy whether the round that is over did good."""
-        counted = [task for task in self.evaluated if task.counted]
-        line = rewarder(choice, done, self._look_at(counted, "dev")["average"] or 0.0)
-        self.policy.observe(choice.scored(line["value"]))
-        self.recorder.note(line)
-        self.engine.ledger.scored += sum(task.size("dev") for task in counted)
-
-    def _score(self, split: str) -> dict[str, Any]:
-        result = self._look_at(self.evaluated, split)
-        self.engine.ledger.evaluated += sum(task["n"] for task in result["tasks"].values())
-        return result
-
-    def _look_at(self, tasks: Sequence[Task], split: str) -> dict[str, Any]:
-        session, engine, rows = self.session, self.engine, self.settings.eval_batch_size
-        return evaluate(engine.model, tasks, split, rows, session.shard, session.gather, engine.look)
+    def _note_evaluation(self, done: int, result: dict[str, Any]) -> str | None:
+        """Log an evaluation and show it to whoever watches; a reason to end the run, if somebody has one."""
+        mixture = self.stream.expected_shares(done)
+        self.queue.note({"kind": "eval", "step": done, **result, "mixture": mixture})
+        return self.callbacks.on_evaluate(done, result, mixture)
 
     def _summarise(self, done: int) -> None:
-        """Score the best model on the test rows and write how the run ended."""
-        assert self.judge.best_step is not None
-        self.session.wait()
-        tests = {}
-        for step in sorted(self.judge.kept_steps, key=lambda step: step == self.judge.best_step):  # that one stays
-            self.engine.model.load_state_dict(self.checkpoints.load_best(step))
-            tests[step] = self._score("test")
-        if self.session.writes:
-            surveying = self.surveyor.seconds if self.surveyor else 0.0
-            summary = conclusion(
-                done, self.judge, tests, self.recorder, self.engine, self.keeper.seconds, surveying, self.before
-            )
+        """Score the best model on the test rows, and on all dev rows, and write how the run ended."""
+        assert self.best.best_step is not None
+        self.context.wait()
+        scores: dict[int, dict[str, Any]] = {}
+        for step in sorted(self.best.kept_steps, key=lambda step: step == self.best.best_step):  # that one stays
+            self.access.model.load_state_dict(self.checkpoints.load_best(step))
+            scores[step] = {"test": self.evaluations.reported("test")}
+            if self.evaluations.budget.all_at_end:
+                known = self.best.last if step == done else None
+                scores[step]["dev"] = known or self.evaluations.reported()
+        if self.context.writes:
+            seconds = {"seconds": self.checkpointer.seconds, "listening": self.feeds.seconds}
+            summary = summarise(done, self.best, scores, self.queue, self.engine, seconds, self.before)
             try:
                 write_json(self.folder / SUMMARY, summary)
             except OSError as error:
                 raise (disk_full(self.folder, done) if error.errno in DISK_FULL else error) from error
-        self.session.wait()
+        self.context.wait()

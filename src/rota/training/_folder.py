@@ -16,16 +16,12 @@ import torch
 from torch import nn
 
 import rota
-from rota.errors import RotaError
-from rota.policies import Policy
+from rota.errors import RotaError, resuming
+from rota.evaluation import EvaluationBudget, RunAccess
 from rota.runlog import INNER, PLAN, RUN, SCHEMA, Run, write_json
-from rota.settings import Settings
-from rota.signals import Signal
 from rota.streams import Stream
 from rota.tasks import Task
-from rota.training._reward import Reward
-from rota.training._session import Session
-from rota.training._survey import Survey
+from rota.training._distributed import DistributedContext
 
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -34,7 +30,7 @@ def disk_full(folder: Path, done: int) -> RotaError:
     """What to say when it is."""
     return RotaError(
         f"Expected room on the disk of {folder}. Found it full. Everything up to step {done} is saved: free some space "
-        f"and continue with `rota train --resume {folder}`."
+        f"and continue with {resuming(folder)}."
     )
 
 
@@ -48,27 +44,23 @@ def refuse_old(folder: Path, inner: bool = False) -> None:
     if folder.is_dir() and any(path.name not in expected and not path.match(unfinished) for path in folder.iterdir()):
         raise RotaError(
             f"Expected a new folder for the run. Found {folder}, which is not empty. Choose another one, or continue "
-            f"the run in it with `rota train --resume {folder}`."
+            f"the run in it with {resuming(folder)}."
         )
 
 
 def describe(
-    settings: Settings,
+    run: RunAccess,
     tasks: Sequence[Task],
-    policy: Policy,
     stream: Stream,
-    signal: Signal | None,
-    survey: Survey | None,
-    model: nn.Module,
-    session: Session,
-    trial: Mapping[str, Any] | None,
-    reward: Reward | None,
-    tell_scores: bool,
+    listen: Sequence[Mapping[str, Any]],
+    budget: EvaluationBudget,
+    context: DistributedContext,
 ) -> dict[str, Any]:
     """What was asked for, as `run.json` holds it."""
+    policy, model = run.policy, run.model
     return {
         "schema": SCHEMA,
-        "plan": settings.model_dump(mode="json"),
+        "plan": run.settings.model_dump(mode="json"),
         "tasks": {
             task.name: {
                 "kind": repr(task.kind),
@@ -83,19 +75,16 @@ def describe(
             for task in tasks
         },
         "policy": type(policy).__name__,
-        "mixture": policy.outlook(0),
+        "mixture": policy.expected_shares(0),
         "stream": type(stream).__name__,
         "picking": stream.describe(),
-        "signal": getattr(signal, "__name__", None),
-        "survey": asdict(survey) if survey else None,
-        "trial": trial,
-        "reward": asdict(reward) if reward else None,
-        "tell_scores": tell_scores,
+        "listen": list(listen),
+        "evaluation": asdict(budget),
         "model": describe_model(model),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
-        "processes": session.shard.world,
+        "processes": context.shard.world,
         "threads": torch.get_num_threads(),
-        "device": session.accelerator.device.type,
+        "device": context.accelerator.device.type,
         "versions": {
             "rota": rota.__version__,
             "python": platform.python_version(),
@@ -123,6 +112,11 @@ def make_folder(folder: Path, description: dict[str, Any]) -> None:
 
 def check_same(run: Run, description: dict[str, Any]) -> None:
     """Refuse to go on with anything that would make it another run."""
+    if "listen" not in run.info:
+        raise RotaError(
+            f"A resumed run expects the version of rota that started it. Found {run.folder}, which an earlier one "
+            f"started, in another form. It can be evaluated and reported; start a new run to train."
+        )
     then, now = _identity(run.info), _identity(description)
     changed = [
         f"{name} (was {then.get(name)!r}, now {now.get(name)!r})"
@@ -137,10 +131,7 @@ def check_same(run: Run, description: dict[str, Any]) -> None:
 
 
 def _identity(description: dict[str, Any]) -> dict[str, Any]:
-    same = [
-        *("tasks", "policy", "mixture", "stream", "signal", "survey", "trial", "reward"),
-        *("parameters", "processes", "device"),
-    ]
+    # How it is evaluated follows from these.
+    same = ("tasks", "policy", "mixture", "stream", "picking", "listen", "parameters", "processes", "device")
     plan = {name: value for name, value in description["plan"].items() if name not in ("num_workers", "tasks")}
-    told = {"picking": description.get("picking") or {}, "tell_scores": bool(description.get("tell_scores"))}
-    return {**plan, **{name: description.get(name) for name in same}, **told}
+    return {**plan, **{name: description.get(name) for name in same}}

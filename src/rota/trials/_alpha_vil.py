@@ -12,23 +12,23 @@ import torch
 from torch import Tensor, nn
 
 from rota.trials._alpha import AlphaSettings, tune
+from rota.trials._branch_training import JOINT, LEAST, Asked, BranchTraining, Segment, Target, within
 from rota.trials._deltas import Deltas, Storage
 from rota.trials._saved import Kept
 from rota.trials._states import Memory
-from rota.trials._trial import JOINT, LEAST, Asked, Segment, Target, Trial, within
 
 Merge = Literal["deltas", "joint", "both"]
 """What a round leaves: the mixture of its deltas (the paper); nothing but the weights, with which joint steps begin
 again where the round began; or the mixture, and joint steps from there."""
 
 
-class AlphaVIL(Trial):
+class AlphaVIL(BranchTraining):
     """In each round every task trains a branch from the same parameters θ; then α is tuned so that θ + Σ α_i δ_i has a
     low loss on the target's dev rows, that is where training goes on, and tasks whose delta was stretched gain weight:
     w_i += α_i − 1.
 
     Args:
-        model, optimizer, batches, target, fraction, memory, target_batches: See `Trial`.
+        model, optimizer, batches, target, fraction, memory, target_batches: See `BranchTraining`.
         alpha: How α is tuned.
         lengths: "data": a branch takes the same share of every task's rows, so tasks with more rows go further;
             "equal": all branches take as many updates as the target's.

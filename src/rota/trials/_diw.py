@@ -11,18 +11,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rota.trials._branch_training import JOINT, LEAST, Asked, BranchTraining, Segment, Target, within
 from rota.trials._saved import Kept
 from rota.trials._states import Memory
-from rota.trials._trial import JOINT, LEAST, Asked, Segment, Target, Trial, within
 
 
-class DIW(Trial):
+class DIW(BranchTraining):
     """In each round every task trains a branch from the same parameters, without a weight, which gives the target a
     score a_i. Then joint steps are tried from there; after a try, w_i += lr · (a_i − a_joint). The first try that beats
     the score of the last round is kept, and the best one where none does.
 
     Args:
-        model, optimizer, batches, target, fraction, memory: See `Trial`.
+        model, optimizer, batches, target, fraction, memory: See `BranchTraining`.
         lr: Of the weights.
         patience: Tries in a row that are not better than the best one of the round, after which that is kept.
         before: The target's score that the first round has to beat; None: any will do.

@@ -10,12 +10,10 @@ import torch
 from torch import nn
 
 from rota.errors import RotaError
-from rota.models._features import Encoder
-from rota.models._multitask import MultiTaskModel
-from rota.models._pretrained import rebuilt
 from rota.models.camtl._encoder import CAMTL
 from rota.models.camtl._layer import ConditionalLayer
 from rota.models.camtl._parts import Parts
+from rota.models.core import Encoder, MultiTaskModel, rebuilt
 
 Size = Literal["base", "large"]
 SIZES: dict[str, dict[str, int]] = {

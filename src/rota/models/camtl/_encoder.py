@@ -8,10 +8,6 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from rota.errors import RotaError, unknown_name
-from rota.models._features import Features, Whose
-from rota.models._multitask import MultiTaskModel, check_name
-from rota.models._pretrained import Pooling, Pretrained
-from rota.models._stack import hide_padding
 from rota.models.camtl._alignment import FilmAlignment, MatrixAlignment, TaskAlignment
 from rota.models.camtl._attention import BlockBias
 from rota.models.camtl._bottleneck import Bottleneck
@@ -19,6 +15,7 @@ from rota.models.camtl._embeddings import TaskEmbeddings
 from rota.models.camtl._layer import ConditionalLayer
 from rota.models.camtl._norm import ConditionalNorm
 from rota.models.camtl._parts import Parts
+from rota.models.core import Features, MultiTaskModel, Pooling, Pretrained, Whose, check_name, hide_padding
 from rota.tasks import Kind, Task
 
 

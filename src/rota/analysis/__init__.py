@@ -1,0 +1,125 @@
+"""What run logs say, in numbers: which runs belong together, who is ahead, by how much, at what cost. Draws nothing."""
+
+from rota.analysis._balance import Reached
+from rota.analysis._bandit_outcomes import BanditOutcome, bandit_outcomes, beta_density, by_utility
+from rota.analysis._branch_rounds import (
+    JOINT_TRIES,
+    KEPT_TRY,
+    LOSS_AFTER,
+    LOSS_BEFORE,
+    BranchRounds,
+    read_rounds,
+    target_of,
+)
+from rota.analysis._checkpoint_scores import score, scores
+from rota.analysis._convergence import Convergence, convergence, uncertainty_trends
+from rota.analysis._costs import COST_COLUMNS, Cost, all_costs, used_cost_columns
+from rota.analysis._data_use import PoolCourse, RowsUsed, data_used
+from rota.analysis._foresight import Foresight, foresight
+from rota.analysis._groups import Group, counted_tasks, group_runs, method_of, run_names, tasks_of
+from rota.analysis._headline import Headline, Overview, headline, overview
+from rota.analysis._log_accounts import LogAccount, MixtureAccounts, mixture_accounts
+from rota.analysis._mean_curves import MeanCurve, mean_curve, median_curves
+from rota.analysis._measures import MEASURES, RunMeasure
+from rota.analysis._outlook import Outlook, outlook
+from rota.analysis._paired import Difference, paired
+from rota.analysis._peaks import SMOOTHING_WINDOW, smoothed
+from rota.analysis._pool_accounts import DataShare, PoolAccount, TaskUse, pool_accounts
+from rota.analysis._ranking import Ranking, rank
+from rota.analysis._rerun import train_command
+from rota.analysis._run_history import AVERAGE, Key, RunHistory, read_history
+from rota.analysis._score_table import GroupScore, ScoreTable, all_scores
+from rota.analysis._search_records import SearchRecord, comparable_searches, finished_trial, read_searches
+from rota.analysis._setting_fields import differing_fields, field_values, setting_as_text, setting_fields
+from rota.analysis._spreads import Spread, spread, task_spread
+from rota.analysis._target_scores import TargetScores, target_scores
+from rota.analysis._tiles import Tiles, mixture_tiles, realised_tiles, uncertainty_tiles
+from rota.analysis._verdicts import Claim, Verdict, judge, read_claims
+
+__all__ = [
+    "AVERAGE",
+    "COST_COLUMNS",
+    "JOINT_TRIES",
+    "KEPT_TRY",
+    "LOSS_AFTER",
+    "LOSS_BEFORE",
+    "MEASURES",
+    "SMOOTHING_WINDOW",
+    "BanditOutcome",
+    "BranchRounds",
+    "Claim",
+    "Convergence",
+    "Cost",
+    "DataShare",
+    "Difference",
+    "Foresight",
+    "Group",
+    "GroupScore",
+    "Headline",
+    "Key",
+    "LogAccount",
+    "MeanCurve",
+    "MixtureAccounts",
+    "Outlook",
+    "Overview",
+    "PoolAccount",
+    "PoolCourse",
+    "Ranking",
+    "Reached",
+    "RowsUsed",
+    "RunHistory",
+    "RunMeasure",
+    "ScoreTable",
+    "SearchRecord",
+    "Spread",
+    "TargetScores",
+    "TaskUse",
+    "Tiles",
+    "Verdict",
+    "all_costs",
+    "all_scores",
+    "bandit_outcomes",
+    "beta_density",
+    "by_utility",
+    "comparable_searches",
+    "convergence",
+    "counted_tasks",
+    "data_used",
+    "differing_fields",
+    "field_values",
+    "finished_trial",
+    "foresight",
+    "group_runs",
+    "headline",
+    "judge",
+    "mean_curve",
+    "median_curves",
+    "method_of",
+    "mixture_accounts",
+    "mixture_tiles",
+    "outlook",
+    "overview",
+    "paired",
+    "pool_accounts",
+    "rank",
+    "read_claims",
+    "read_history",
+    "read_rounds",
+    "read_searches",
+    "realised_tiles",
+    "run_names",
+    "score",
+    "scores",
+    "setting_as_text",
+    "setting_fields",
+    "smoothed",
+    "spread",
+    "target_of",
+    "target_scores",
+    "task_spread",
+    "tasks_of",
+    "train_command",
+    "uncertainty_tiles",
+    "uncertainty_trends",
+    "used_cost_columns",
+]

@@ -1,0 +1,77 @@
+"""What learning curves of dev scores foretell, and whether it came true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rota.analysis._run_history import RunHistory
+from rota.curves import fit_points
+from rota.runlog import Run
+from rota.schedules import warmup_linear
+
+FEWEST = 4  # evaluations that a curve needs
+MORE = 0.1  # of the updates
+Z = 1.96
+
+
+@dataclass(frozen=True)
+class Foresight:
+    """Of one task of one run, in units of its score.
+
+    Args:
+        gain, gain_reach: What a tenth more updates should bring, and how far to both sides its 95 % interval reaches.
+        foretold, reach: The last score, from the first half of the evaluations alone, and its interval.
+        before, realised: The score at the end of that half, and the last one.
+    """
+
+    gain: float
+    gain_reach: float
+    foretold: float
+    reach: float
+    before: float
+    realised: float
+
+    @property
+    def held(self) -> bool:
+        """Whether the last score was inside the interval."""
+        return abs(self.realised - self.foretold) <= self.reach
+
+
+def foresight(run: Run, history: RunHistory) -> Mapping[str, Foresight]:
+    """For every task whose dev scores have a curve: visits are weighted by the learning rate they had, since those at
+    the end of a schedule hardly teach."""
+    found = {}
+    for task, visits in _weighted_visits(run, history).items():
+        score = history.score.get(task, {})
+        places = [k for k, step in enumerate(history.evaluations) if step in score]
+        half = (len(places) + 1) // 2
+        x, y = visits[places], np.array([score[history.evaluations[k]] for k in places])
+        if half < FEWEST or not x[half - 1] > 0:
+            continue
+        whole, first = fit_points(x, y), fit_points(x[:half], y[:half])
+        gain, doubt = whole.gain_until((1.0 + MORE) * x[-1])
+        rise, unsure = first.gain_until(x[-1])
+        # From the last score that was seen, not from the curve: curves are only nearly of the shapes in the bank.
+        reach = Z * np.hypot(unsure, np.sqrt(2.0) * first.noise)
+        found[task] = Foresight(
+            gain, Z * doubt, float(y[half - 1]) + rise, float(reach), float(y[half - 1]), float(y[-1])
+        )
+    return found
+
+
+def _weighted_visits(run: Run, history: RunHistory) -> dict[str, np.ndarray]:
+    """Visits of each task before each evaluation, each counted by the learning rate it had."""
+    steps = run.plan["steps"]
+    rate = warmup_linear(round(run.plan.get("warmup", 0.0) * steps), steps)
+    seen, found, turn = dict.fromkeys(history.tasks, 0.0), [], 0
+    for step in history.evaluations:
+        while turn < len(history.turns) and history.turns[turn][0] < step:
+            for task in history.turns[turn][1]:
+                seen[task] += rate(history.turns[turn][0])
+            turn += 1
+        found.append(list(seen.values()))
+    columns = np.array(found).reshape(-1, len(seen)).T
+    return dict(zip(seen, columns, strict=True))

@@ -1,0 +1,111 @@
+"""What ran, and what it shows: who is ahead, and what that is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rota.analysis._checkpoint_scores import scores
+from rota.analysis._costs import all_costs
+from rota.analysis._groups import Group, tasks_of
+from rota.analysis._paired import Difference
+from rota.analysis._ranking import Ranking, rank
+from rota.analysis._spreads import Spread, spread
+
+FEW = 10  # seeds below which an interval without zero is weak evidence
+MANY = 4  # methods from which on the best one is likely to be a lucky one, too
+UNEQUAL = 1.1  # how much dearer a method must be for the costs to be called unequal
+
+Evidence = Literal["no shared seed", "too few seeds", "unclear", "hint", "weak", "clear"]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What ran.
+
+    Args:
+        runs: How many there are.
+        methods: Names of their groups.
+        seeds: How many seeds a group has; one number if all have as many.
+        steps: Updates of a run; one number if all have as many.
+        counted: The tasks that the average is over.
+        auxiliary: Those that were trained as well.
+    """
+
+    runs: int
+    methods: list[str]
+    seeds: list[int]
+    steps: list[int]
+    counted: list[str]
+    auxiliary: list[str]
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What the runs show.
+
+    Args:
+        ranking: Who is ahead, and of whom.
+        top: Scores of the best group; of nobody where there is none.
+        difference: Of the best to the other, seed by seed; None where there is nothing to compare.
+        evidence: What that difference is worth.
+        picked_from: Of how many the best is the highest, where they are so many that this flatters it.
+        dearest: What the dearest group cost, relative to the cheapest; None where they cost about the same.
+    """
+
+    ranking: Ranking
+    top: Spread
+    difference: Difference | None
+    evidence: Evidence | None
+    picked_from: int | None
+    dearest: float | None
+
+
+def overview(groups: Sequence[Group]) -> Overview:
+    """Tasks, updates, methods, seeds."""
+    runs = [run for group in groups for run in group.runs]
+    tasks = tasks_of(runs)
+    return Overview(
+        runs=len(runs),
+        methods=[group.name for group in groups],
+        seeds=sorted({len({run.plan.get("seed") for run in group.runs}) for group in groups}),
+        steps=sorted({run.plan["steps"] for run in runs}),
+        counted=[task for task, auxiliary in tasks.items() if not auxiliary],
+        auxiliary=[task for task, auxiliary in tasks.items() if auxiliary],
+    )
+
+
+def headline(groups: Sequence[Group], baseline: str | None = None) -> Headline:
+    """Which method is ahead, and whether that is more than noise.
+
+    Args:
+        groups: All that are compared.
+        baseline: The name of the group to compare the others with; `uniform` by default.
+    """
+    ranking = rank(groups, baseline)
+    best, other = ranking.best, ranking.other
+    if best is None:
+        return Headline(ranking, spread([]), None, None, None, None)
+    difference = ranking.difference(best, other) if other else None
+    ratio = max((cost.relative for cost in all_costs(groups)), default=1.0)
+    return Headline(
+        ranking,
+        scores(best, ranking.split),
+        difference,
+        _evidence(difference, ranking.noise) if difference else None,
+        len(ranking.ranked) if other and len(ranking.ranked) >= MANY else None,
+        ratio if ratio >= UNEQUAL else None,
+    )
+
+
+def _evidence(difference: Difference, noise: float) -> Evidence:
+    if difference.n == 0:
+        return "no shared seed"
+    if difference.n < 3:
+        return "too few seeds"
+    if not difference.tells:
+        return "unclear"
+    if abs(difference.mean) < noise:
+        return "hint"
+    return "weak" if difference.n < FEW else "clear"

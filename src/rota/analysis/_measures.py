@@ -1,0 +1,149 @@
+"""Numbers of one run that claims are about, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rota.analysis._balance import sigma
+from rota.analysis._checkpoint_scores import score
+from rota.analysis._data_use import data_used
+from rota.analysis._groups import counted_tasks
+from rota.analysis._run_history import AVERAGE, read_history
+from rota.errors import RotaError, unknown_name
+from rota.runlog import INNER, STAGE_1, Run
+from rota.search import Beliefs
+
+
+@dataclass(frozen=True)
+class RunMeasure:
+    """How a number of a run is found and shown.
+
+    Args:
+        about: What it is.
+        find: From the run, the split, and what stands after the colon of its name; None where there is none.
+        unit: "percent" or "updates".
+        argued: Whether something stands after the colon.
+    """
+
+    about: str
+    find: Callable[[Run, str, str], float | None]
+    unit: str = "percent"
+    argued: bool = True
+
+
+def measured(run: Run, name: str, split: str) -> float | None:
+    """A number of a run: `average`, `score:rte`, `metric:mrpc.f1`, `share:wnli`, …"""
+    known, _, argument = name.partition(":")
+    check_measure(name)
+    return MEASURES[known].find(run, split, argument)
+
+
+def unit_of(name: str) -> str:
+    """What it is counted in."""
+    return MEASURES[name.partition(":")[0]].unit
+
+
+def check_measure(name: str) -> None:
+    """Refuse what is no measure."""
+    known, _, argument = name.partition(":")
+    if known not in MEASURES:
+        raise unknown_name("measure", known, MEASURES)
+    if MEASURES[known].argued != bool(argument):
+        shape = f"{known}:NAME" if MEASURES[known].argued else known
+        raise RotaError(f"A measure expects the form {shape}. Found '{name}'.")
+
+
+def _average(run: Run, split: str, _: str) -> float | None:
+    return score(run, split)
+
+
+def _score(run: Run, split: str, task: str) -> float | None:
+    return score(run, split, task)
+
+
+def _metric(run: Run, split: str, name: str) -> float | None:
+    task, _, metric = name.rpartition(".")
+    found = (run.summary["best"].get(split) or {"tasks": {}})["tasks"].get(task, {}).get("metrics", {}).get(metric)
+    return None if found is None else float(found)
+
+
+def _mean_metric(run: Run, split: str, metric: str) -> float | None:
+    """Of one metric, over the tasks that count."""
+    found = [_metric(run, split, f"{task}.{metric}") for task in counted_tasks(run)]
+    present = [value for value in found if value is not None]
+    return float(np.mean(present)) if present and len(present) == len(found) else None
+
+
+def _sigma(run: Run, split: str, _: str) -> float | None:
+    return sigma(run, split)
+
+
+def _share(run: Run, _: str, task: str) -> float | None:
+    updates: dict[str, int] = run.summary["updates"]
+    return float(updates.get(task, 0)) / max(1, sum(updates.values()))
+
+
+def _rows(run: Run, _: str, task: str) -> float | None:
+    """The share of the examples in updates that were rows of a task: where a batch has rows of several."""
+    used = data_used(run)
+    examples = {name: own.examples for name, own in used.items()}
+    return examples.get(task, 0) / max(1, sum(examples.values()))
+
+
+def _unique(run: Run, _: str, __: str) -> float | None:
+    used = data_used(run).values()
+    rows = sum(own.rows for own in used)
+    return sum(own.unique for own in used) / rows if rows else None
+
+
+def _minimum(run: Run, _: str, task: str) -> float | None:
+    losses = read_history(run).loss.get(task, {})
+    return float(min(losses, key=lambda step: (losses[step], step))) if losses else None
+
+
+def _apart(run: Run, split: str, _: str) -> float | None:
+    found = [_minimum(run, split, task) for task in counted_tasks(run)]
+    present = [step for step in found if step is not None]
+    return max(present) - min(present) if present else None
+
+
+def _weight(run: Run, _: str, name: str) -> float | None:
+    """The probability that the method gave a task at its last evaluation, or at a share of the updates."""
+    task, _, when = name.partition("@")
+    mixture = read_history(run).mixture.get(task, {})
+    if not mixture:
+        return None
+    wanted = float(when or 1) * run.summary["steps"]
+    return mixture[min(mixture, key=lambda step: abs(step - wanted))]
+
+
+def _reached(run: Run, _: str, level: str) -> float | None:
+    """Updates until the average dev score was first this high; None where it never was."""
+    scores = read_history(run).score.get(AVERAGE, {})
+    return next((float(step) for step, value in sorted(scores.items()) if value >= float(level)), None)
+
+
+def _utility(run: Run, _: str, task: str) -> float | None:
+    stage = run.folder / INNER / STAGE_1
+    found = Beliefs.of(Run(stage if stage.is_dir() else run.folder)).averaged
+    return found.get(task)
+
+
+MEASURES: dict[str, RunMeasure] = {
+    "average": RunMeasure("average score of the tasks that count", _average, argued=False),
+    "score": RunMeasure("score of a task", _score),
+    "metric": RunMeasure("a metric of a task, such as mrpc.f1", _metric),
+    "mean": RunMeasure("a metric, averaged over the tasks that count", _mean_metric),
+    "sigma": RunMeasure("standard deviation of the scores across tasks", _sigma, argued=False),
+    "share": RunMeasure("share of the updates that a task got", _share),
+    "rows": RunMeasure("share of the examples that were a task's", _rows),
+    "unique": RunMeasure("share of the training rows that were in an update", _unique, argued=False),
+    "minimum": RunMeasure("update at which a task's dev loss is lowest", _minimum, "updates"),
+    "apart": RunMeasure("updates between the first and the last of these minima", _apart, "updates", argued=False),
+    "weight": RunMeasure("probability of a task at a share of the updates, such as rte@0.5", _weight),
+    "reached": RunMeasure("updates until the average dev score is this high", _reached, "updates"),
+    "utility": RunMeasure("utility of a task at the end of stage 1 of AutoSeM", _utility),
+}

@@ -1,0 +1,58 @@
+"""Who hears of a run while it goes on: progress bars, trackers, whoever gives it up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rota.runlog import Run
+from rota.settings import Settings
+
+if TYPE_CHECKING:
+    from rota.tasks import Task
+
+
+@dataclass(frozen=True)
+class RunStart:
+    """What is known when a run begins or goes on.
+
+    Args:
+        folder: Of the run.
+        tasks: All of them.
+        settings: With nothing left open.
+        done: Updates that were made before.
+        captures: Says how many pieces of work have been captured so far.
+    """
+
+    folder: Path
+    tasks: Sequence[Task]
+    settings: Settings
+    done: int
+    captures: Callable[[], int]
+
+
+class Callback:
+    """Hears what happens in a run. Write the methods that you need; nobody is called who does not.
+
+    In several processes the callbacks of the first one alone are called.
+    """
+
+    def on_start(self, start: RunStart) -> None:
+        """Training begins, or goes on after a resume."""
+
+    def on_step(self, done: int) -> None:
+        """So many updates were made."""
+
+    def on_line(self, line: Mapping[str, Any]) -> None:
+        """A line of the log, as `rota.runlog` describes it; that of a step comes when its loss is read."""
+
+    def on_evaluate(self, done: int, evaluation: Mapping[str, Any], mixture: Mapping[str, float]) -> str | None:
+        """An evaluation, and the share of the coming turns of each task. A word ends the run: it is the reason."""
+
+    def on_notice(self, sentence: str) -> None:
+        """Something that a person should know."""
+
+    def on_end(self, run: Run) -> None:
+        """The run is finished; its folder holds everything."""

@@ -1,0 +1,20 @@
+"""Several plans that differ in what is compared, each with the same seeds: what they are, and how they are trained."""
+
+from rota.comparisons._cells import Event, run_comparison, steps_done
+from rota.comparisons._comparison import BASELINES, COMPARISON, SINGLE, Cell, Comparison, make_comparison
+from rota.comparisons._equal_cost import equal_cost
+from rota.comparisons._processes import work_through
+
+__all__ = [
+    "BASELINES",
+    "COMPARISON",
+    "SINGLE",
+    "Cell",
+    "Comparison",
+    "Event",
+    "equal_cost",
+    "make_comparison",
+    "run_comparison",
+    "steps_done",
+    "work_through",
+]

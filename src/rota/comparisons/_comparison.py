@@ -1,0 +1,217 @@
+"""Several plans that differ in what is compared, each with the same seeds."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rota.errors import RotaError, describe_mistakes, unknown_name
+from rota.methods import METHODS
+from rota.plans import MERGED, Plan, make_plan, merge_fields
+
+BASELINES = ("uniform", "proportional", "union", "temperature")
+"""Part of every comparison, unless switched off by name: many a clever mixer does not beat them."""
+COMPARISON = "comparison.json"
+UNNAMED = {"method": BASELINES[0]}
+"""What a variant is trained by that names no method: variants differ in what they name, and in nothing else."""
+SINGLE = "single-"
+"""What variants are called in which one task is trained alone."""
+Budget = Literal["updates", "forwards"]
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    about: str = ""
+    common: dict[str, Any] = {}
+    seeds: list[int] = Field([0, 1, 2], min_length=1)
+    methods: list[str] = []
+    models: list[str] = []
+    variants: dict[str, dict[str, Any]] = {}
+    baseline: str | None = None
+    without: list[str] = []
+    singles: list[str] = []
+    budget: Budget = "updates"
+    claims: list[dict[str, Any]] = []
+    commands: list[str] = []
+    full: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a comparison."""
+
+    variant: str
+    seed: int
+    plan: Plan
+
+    @property
+    def name(self) -> str:
+        return f"{self.variant}-{self.seed}"
+
+    def folder(self, out: Path) -> Path:
+        return out / self.name
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared.
+
+    Args:
+        about: What it is for.
+        cells: All runs, one variant after the other within each seed: whoever stops early has whole seeds.
+        baseline: The variant that all others are compared with.
+        budget: What is equal: "updates", or "forwards", forward passes of one example and what costs as much.
+        claims: What is said about its results, as `rota.analysis.Claim` reads it.
+    """
+
+    about: str
+    cells: tuple[Cell, ...]
+    baseline: str
+    budget: Budget = "updates"
+    claims: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def variants(self) -> list[str]:
+        return list(dict.fromkeys(cell.variant for cell in self.cells))
+
+    def with_steps(self, steps: Mapping[str, int]) -> Comparison:
+        """The same with so many updates for each variant."""
+        cells = (replace(cell, plan=cell.plan.model_copy(update={"steps": steps[cell.variant]})) for cell in self.cells)
+        return replace(self, cells=tuple(cells))
+
+    def described(self) -> dict[str, Any]:
+        """What a reader of its folder has to know beside the runs."""
+        return {
+            "about": self.about,
+            "baseline": self.baseline,
+            "budget": self.budget,
+            "variants": {
+                variant: [cell.name for cell in self.cells if cell.variant == variant] for variant in self.variants
+            },
+            "claims": list(self.claims),
+        }
+
+
+def make_comparison(
+    content: Mapping[str, Any],
+    fields: Mapping[str, Any],
+    seeds: Sequence[int] = (),
+    source: str = "the file",
+    full: bool = False,
+) -> Comparison:
+    """A comparison from the content of a YAML file.
+
+    Args:
+        content: `variants` by name with the fields in which they differ, or `methods` and `models`, of which every
+            pair is one; `common` fields, `seeds`, the `baseline` (by default `uniform`, else the first variant), what
+            it is `about`, which plain baselines it does `without`, `singles`: tasks that are also trained alone, each
+            with its share of the updates; what the `budget` counts, `claims`, and what changes at `full` size.
+        fields: Fields of all plans that win over those.
+        seeds: Instead of those of the file.
+        source: Where the content comes from, for complaints.
+        full: Take what the file says under `full`, too.
+    """
+    file = _read(content, source)
+    if file.commands:
+        raise RotaError(f"{source} expects other verbs than a comparison. Run {'; then '.join(file.commands)}.")
+    if full:
+        if not file.full:
+            raise RotaError(f"{source}: expected a section `full`. Found none.")
+        file = _read(_overlaid(content, file.full), source)
+    if "seed" in fields:
+        raise RotaError("A comparison expects seeds, such as 0,1,2. Found a field `seed`. Leave it out.")
+    own = {**_grid(file), **file.variants}
+    variants = {**_baselines(file, own), **own}
+    if not variants:
+        raise RotaError(f"{source}: expected methods or variants to compare. Found none.")
+    variants |= {f"{SINGLE}{task}": _alone(task, file, fields) for task in file.singles}
+    for field in fields.keys() - MERGED:
+        if any(field in own for name, own in variants.items() if not name.startswith(SINGLE)):
+            raise RotaError(
+                f"{source}: variants differ in '{field}', which expects no flag. Found one. Change the file instead."
+            )
+    baseline = file.baseline or _usual_baseline(file, variants, own)
+    if baseline not in variants:
+        raise unknown_name("variant as baseline", baseline, variants)
+    cells = []
+    for seed in seeds or file.seeds:
+        for name, own in variants.items():
+            layers = (fields, own) if name.startswith(SINGLE) else (own, fields)
+            merged = merge_fields(UNNAMED, file.common, *layers, {"seed": seed})
+            plan = make_plan(merged, source=f"{source}, variant '{name}'")
+            if plan.method not in METHODS:
+                raise unknown_name("method", plan.method, METHODS)
+            cells.append(Cell(name, seed, plan))
+    return Comparison(file.about, tuple(cells), baseline, file.budget, tuple(file.claims))
+
+
+def _read(content: Mapping[str, Any], source: str) -> _File:
+    try:
+        return _File.model_validate(dict(content))
+    except ValidationError as error:
+        raise RotaError(f"{source}: {describe_mistakes(error.errors(), list(_File.model_fields))}") from error
+
+
+def _overlaid(content: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """One mapping laid over another: what only one of them has stays."""
+    found = copy.deepcopy(dict(content))
+    for name, value in other.items():
+        both = isinstance(value, Mapping) and isinstance(found.get(name), Mapping)
+        found[name] = _overlaid(found[name], value) if both else value
+    return found
+
+
+def _grid(file: _File) -> dict[str, dict[str, Any]]:
+    """A variant for every method, with every model where there are several."""
+    if len(file.models) < 2:
+        one = {"model": file.models[0]} if file.models else {}
+        return {method: {"method": method, **one} for method in file.methods}
+    return {
+        _joined(method, model): {"method": method, "model": model} for model in file.models for method in file.methods
+    }
+
+
+def _baselines(file: _File, variants: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The plain methods that are not there yet, with every model."""
+    for name in file.without:
+        if name not in BASELINES:
+            raise unknown_name("plain baseline to do without", name, BASELINES)
+    wanted = [name for name in BASELINES if name not in file.without]
+    found = {}
+    for name, own in _grid(file.model_copy(update={"methods": wanted})).items():
+        if not any(_same(own, other, file.common) for other in variants.values()):
+            found[name] = own
+    return found
+
+
+def _usual_baseline(file: _File, variants: Mapping[str, Mapping[str, Any]], own: Iterable[str]) -> str:
+    """`uniform`, whatever it is called; else the first that the user has named."""
+    found = (name for name, other in variants.items() if name == BASELINES[0] or _same(UNNAMED, other, file.common))
+    return next(found, None) or next(iter([*own, *variants]))
+
+
+def _alone(task: str, file: _File, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """One task, with an equal share of the updates."""
+    steps = fields.get("steps", file.common.get("steps", Plan.model_fields["steps"].default))
+    return {"method": "singletask", "target": task, "steps": max(1, int(steps) // len(file.singles))}
+
+
+def _same(own: Mapping[str, Any], other: Mapping[str, Any], common: Mapping[str, Any]) -> bool:
+    """Whether two variants are one plan."""
+    return merge_fields(UNNAMED, common, own) == merge_fields(UNNAMED, common, other)
+
+
+def _joined(method: str, model: str) -> str:
+    """The name of a pair, which is also that of a folder.
+
+    >>> _joined("exp3s", "camtl:encoders/small")
+    'exp3s-camtl-small'
+    """
+    parts: Iterable[str] = (part.rsplit("/", 1)[-1] for part in model.split(":"))
+    return "-".join([method, *parts])

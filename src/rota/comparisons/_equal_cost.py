@@ -1,0 +1,45 @@
+"""As many updates for each variant as cost what the baseline costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from rota.comparisons._cells import run_comparison
+from rota.comparisons._comparison import Cell, Comparison
+from rota.errors import RotaError
+from rota.runlog import Run
+
+PILOTS = "pilots"
+SHARE = 0.1
+LEAST = 20  # updates; fewer say little about what one costs
+
+
+def equal_cost(comparison: Comparison, out: Path, jobs: int = 1) -> Comparison:
+    """Measure what an update of each variant costs, in short trainings of the first seed that are kept in
+    `out`/pilots, and give each as many updates as the baseline's budget pays for.
+
+    The cost is that of the ledger: forward passes of one example, a backward pass counting as two, evaluations not at
+    all.
+    """
+    first = comparison.cells[0].seed
+    pilots = tuple(_pilot(cell) for cell in comparison.cells if cell.seed == first)
+    costs = {}
+    for event in run_comparison(replace(comparison, cells=pilots), out / PILOTS, jobs):
+        if event.kind == "failed" and event.cell is not None:
+            raise RotaError(f"The pilot of '{event.cell.variant}' expects to be trained. Found: {event.said}")
+        if event.run is not None and event.cell is not None:
+            costs[event.cell.variant] = _cost_per_step(event.run)
+    steps = {cell.variant: cell.plan.steps for cell in comparison.cells if cell.seed == first}
+    budget = costs[comparison.baseline] * steps[comparison.baseline]
+    return comparison.with_steps({variant: max(1, round(budget / cost)) for variant, cost in costs.items()})
+
+
+def _pilot(cell: Cell) -> Cell:
+    steps = max(LEAST, round(SHARE * cell.plan.steps))
+    fields = {**cell.plan.model_dump(exclude_unset=True), "steps": steps, "eval_every": steps}
+    return replace(cell, plan=type(cell.plan).model_validate(fields))
+
+
+def _cost_per_step(run: Run) -> float:
+    return float(run.summary["cost"]["forward_equivalents"]) / int(run.plan["steps"])

@@ -1,0 +1,36 @@
+"""How a step is executed. The loop, streams, signals and policies do not know it."""
+
+from rota.engine._captured_probes import captured_probes
+from rota.engine._eager import EagerEngine
+from rota.engine._engine import AfterUpdate, Engine
+from rota.engine._graph import GraphEngine, Several
+from rota.engine._learner import Learner
+from rota.engine._make import make_engine
+from rota.engine._optimizer import make_optimizer
+from rota.engine._outcome import AsyncScalars, Outcome, at_least_float
+from rota.engine._probe import Passes, Probe, RowMeasure, probe
+from rota.engine._repeatable import repeatable, repeatably
+from rota.engine._step import StepPlan, TaskBatch
+
+__all__ = [
+    "AfterUpdate",
+    "AsyncScalars",
+    "EagerEngine",
+    "Engine",
+    "GraphEngine",
+    "Learner",
+    "Outcome",
+    "Passes",
+    "Probe",
+    "RowMeasure",
+    "Several",
+    "StepPlan",
+    "TaskBatch",
+    "at_least_float",
+    "captured_probes",
+    "make_engine",
+    "make_optimizer",
+    "probe",
+    "repeatable",
+    "repeatably",
+]

@@ -1,0 +1,157 @@
+"""Execute a training step, one operation after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rota.arrays import Ids
+from rota.engine._clip import ClippedSum
+from rota.engine._engine import AfterUpdate
+from rota.engine._learner import Learner, restore
+from rota.engine._outcome import AsyncScalars, Outcome
+from rota.engine._probe import Passes, RowMeasure, probe
+from rota.engine._repeatable import repeatably
+from rota.engine._step import StepPlan, TaskBatch
+from rota.errors import RotaError
+from rota.signals import View
+from rota.tasks import Batch, Rows, RowStats, Task
+
+
+class EagerEngine:
+    """Forward, loss, backward, clipping, optimizer step; gradients and losses are averaged over processes.
+
+    The loss of a task is the mean over the rows of its whole batch, however these are spread over processes
+    and forward passes: a smaller last batch or an uneven split changes nothing.
+
+    Args:
+        learner: What is trained.
+    """
+
+    captured, captures, capture_seconds = False, 0, 0.0
+    fallback: str | None = None
+
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
+        self._settings, self._accelerator, self._device = learner.settings, learner.accelerator, learner.device
+        self._on_cpu = self._device.type == "cpu"
+
+    def update(self, plan: StepPlan, after_update: AfterUpdate | None = None) -> Outcome:
+        """One update of the model."""
+        learner, batches = self.learner, [self._pieces(part) for part in plan.parts]
+        buffers = learner.buffers() if self._settings.on_nan == "skip" else []
+        if self._on_cpu:  # whose kernels all repeat
+            sums = self._backward(plan.parts, batches)
+        else:
+            sums = repeatably(functools.partial(self._backward, plan.parts, batches))
+        losses = self._means(plan.parts, sums)
+        if self._settings.delay:
+            losses = learner.unless_broken(losses)
+        elif not self._usable(losses):
+            learner.stepper.zero_grad(set_to_none=True)
+            restore(buffers)
+            return Outcome(AsyncScalars(losses), skipped=True)
+        learner.set_rate(learner.rate_at(plan))
+        if self._settings.optimizer_per_task:
+            learner.optimizer_states.take([part.task for part in plan.parts])
+        learner.stepper.step()
+        learner.count(plan)
+        if after_update is None:
+            return Outcome(AsyncScalars(losses))
+        values = []
+        for k, part in enumerate(plan.parts):
+            again = functools.cache(functools.partial(self._again, part, batches[k]))
+            values.append(after_update(View(part.task, plan.step, losses[k], again, None, learner.units[part.task])))
+        return Outcome(AsyncScalars(torch.cat([losses, torch.stack(values)])))
+
+    def probe(
+        self, task: Task, rows: Rows, ids: Ids, most: int, measure: RowMeasure, passes: Passes | None = None
+    ) -> RowStats:
+        """A measure of rows in a forward pass, in the mode that the model is in; see `Probe`."""
+        return probe(self.learner.model, task, rows, ids, most, measure, passes)
+
+    def tell_fallback_to(self, tell: Callable[[str], None]) -> None:
+        """Nothing to tell: it is what was asked for."""
+
+    def close(self) -> None:
+        """Leave the model as any other."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.learner.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.learner.load_state_dict(state)
+
+    def again(self, part: TaskBatch) -> Tensor:
+        """Mean loss of the rows of a part after the update, in training mode."""
+        return self._again(part, self._pieces(part))
+
+    def _pieces(self, part: TaskBatch) -> list[Batch]:
+        """The batches of this process, one for each forward pass."""
+        batch = part.batch if self._on_cpu else part.batch.to(self._device)
+        return [batch] if self._settings.accumulate == 1 else batch.split(self._settings.accumulate)
+
+    def _backward(self, parts: Sequence[TaskBatch], batches: list[list[Batch]]) -> list[Tensor]:
+        """Add up the gradients of all forward passes; return this process's sum of losses for each part."""
+        learner = self.learner
+        learner.stepper.zero_grad(set_to_none=True)
+        if self._settings.clip_each and len(parts) > 1:
+            return self._backward_each(parts, [own[0] for own in batches])
+        sums = []
+        for part, own in zip(parts, batches, strict=True):
+            # Gradients are averaged over processes, hence their number in the factor.
+            factor = part.weight * self._accelerator.num_processes / len(part.ids)
+            totals, left = [], part.counted
+            for number, batch in enumerate(own, start=1):
+                # Processes exchange gradients at the end of a part: the next one does not use this head.
+                last = number == len(own)
+                with contextlib.nullcontext() if last else self._accelerator.no_sync(learner.wrapped):
+                    losses = learner.losses(learner.wrapped, part.task, batch)[:left]
+                    total = losses.sum()
+                    scaled = total * factor
+                    self._accelerator.backward(scaled) if learner.scales else scaled.backward()
+                totals.append(total.detach())
+                left -= len(losses)
+            sums.append(torch.stack(totals).sum())
+        return sums
+
+    def _backward_each(self, parts: Sequence[TaskBatch], batches: list[Batch]) -> list[Tensor]:
+        """The same, with the gradient of each part clipped before they are added up."""
+        learner = self.learner
+        if self._accelerator.num_processes > 1:
+            raise RotaError("Settings(clip_each=True) expects one process. Found several. Leave it out.")
+        sums, clipped = [], ClippedSum(learner.parameters, self._settings.clip)
+        for part, batch in zip(parts, batches, strict=True):
+            total = learner.losses(learner.model, part.task, batch).sum()
+            clipped.add(total / len(part.ids), part.weight)
+            sums.append(total.detach())
+        clipped.give()
+        return sums
+
+    def _means(self, parts: Sequence[TaskBatch], sums: list[Tensor]) -> Tensor:
+        total = torch.stack(sums)
+        if self._accelerator.num_processes > 1:
+            total = self._accelerator.reduce(total, reduction="sum")
+        rows = torch.tensor([len(part.ids) for part in parts], dtype=total.dtype)
+        return total / rows.to(total.device, non_blocking=True)
+
+    def _usable(self, losses: Tensor) -> bool:
+        """Clip the gradient; say whether it and the losses are numbers."""
+        # The loss comes first: a gradient scaler that has looked at its gradients expects a step to follow.
+        if not torch.isfinite(losses).all():
+            return False
+        return bool(torch.isfinite(self.learner.clip())) or self.learner.scales
+
+    @torch.no_grad()
+    def _again(self, part: TaskBatch, batches: list[Batch]) -> Tensor:
+        learner = self.learner
+        learner.ledger.scored += len(part.ids)
+        buffers = learner.buffers()  # a batch norm counts the rows of an update once
+        losses = torch.cat([learner.losses(learner.model, part.task, batch) for batch in batches])
+        restore(buffers)
+        return self._means([part], [losses[: part.counted].sum()])[0]

@@ -1,0 +1,117 @@
+"""The model that learns, and all that moves it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor, nn
+
+from rota.engine._optimizer import TaskStates, make_optimizer, make_state
+from rota.engine._outcome import at_least_float
+from rota.engine._step import StepPlan
+from rota.runlog import Ledger
+from rota.schedules import warmup_linear
+from rota.settings import Settings
+from rota.tasks import Batch, Task
+
+
+class Learner:
+    """A model with its optimizer, its learning rate and its ledger: what an engine trains.
+
+    Args:
+        model: Answers `model(task, inputs)`.
+        tasks: All of them, also those that are only evaluated.
+        settings: How it is trained.
+        accelerator: Where, and with whom.
+        captured: Whether updates are captured: then the learning rate is a tensor, which a captured update reads.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        tasks: Sequence[Task],
+        settings: Settings,
+        accelerator: Accelerator,
+        captured: bool = False,
+    ) -> None:
+        self.settings, self.accelerator, self.device = settings, accelerator, accelerator.device
+        self.kinds = {task.name: task.kind for task in tasks}
+        self.units = {task.name: task.kind.unit for task in tasks}
+        if self.device.type == "cpu" and any(isinstance(module, nn.Conv2d) for module in model.modules()):
+            model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # convolutions take half the time
+        self.wrapped = accelerator.prepare_model(model)
+        self.model: nn.Module = accelerator.unwrap_model(self.wrapped)
+        # All of it: what `from_pretrained` returns is in evaluation mode, and would be trained without its dropout.
+        self.model.train()
+        self.parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        self.rate = torch.zeros((), device=self.device) if captured else None
+        self.optimizer = make_optimizer(self.model, settings, self.rate)
+        self.optimizer_states = TaskStates(self.optimizer, settings.optimizer_per_task)
+        # Accelerate's wrapper scales gradients for fp16; otherwise it only costs, at every step.
+        self.scales = settings.precision == "fp16"
+        self.stepper = accelerator.prepare_optimizer(self.optimizer) if self.scales else self.optimizer
+        self._highest_rate = settings.highest_rate
+        self._schedule = warmup_linear(round(settings.warmup * settings.steps), settings.steps)
+        self.ledger = Ledger()
+
+    def losses(self, model: nn.Module, task: str, batch: Batch) -> Tensor:
+        """The loss of each row."""
+        return self.kinds[task].losses(at_least_float(model(task, batch.inputs)), batch.labels)
+
+    def rate_at(self, plan: StepPlan) -> float:
+        """The learning rate of a step."""
+        return self._highest_rate * self._schedule(plan.step if plan.scheduled is None else plan.scheduled)
+
+    def set_rate(self, rate: float) -> None:
+        """For an update that is not captured."""
+        if self.rate is not None:
+            make_state(self.optimizer, self.rate)  # an eager step may come before the first captured one
+            self.rate.fill_(rate)
+            return
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+
+    def clip(self) -> Tensor:
+        """Limit the norm of the gradient; return what it was."""
+        limit = math.inf if self.settings.clip is None else self.settings.clip
+        if self.scales:
+            return self.accelerator.clip_grad_norm_(self.parameters, limit)
+        return nn.utils.clip_grad_norm_(self.parameters, limit)
+
+    def unless_broken(self, losses: Tensor) -> Tensor:
+        """Clip the gradient; losses that are read late are none if it is none, since the weights are gone by then."""
+        norm = self.clip()
+        return losses if self.scales else torch.where(norm.isfinite(), losses, torch.nan)
+
+    def count(self, plan: StepPlan) -> None:
+        """An update was made."""
+        self.ledger.updates += 1
+        for part in plan.parts:
+            self.ledger.train += len(part.ids)
+
+    def buffers(self) -> list[tuple[Tensor, Tensor]]:
+        """What a forward pass may change beside gradients, with copies."""
+        return [(buffer, buffer.clone()) for buffer in self.model.buffers()]
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it remembers beside the tensors of model and optimizer."""
+        scaler = self.accelerator.scaler.state_dict() if self.scales else None
+        return {"ledger": self.ledger.as_dict(), "scaler": scaler}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.ledger = Ledger.from_dict(state["ledger"])
+        if self.scales:
+            self.accelerator.scaler.load_state_dict(state["scaler"])
+        if self.rate is not None:
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.rate  # captured updates read this one
+
+
+def restore(buffers: list[tuple[Tensor, Tensor]]) -> None:
+    """The buffers are again what they were when they were copied."""
+    for buffer, copy in buffers:
+        buffer.copy_(copy)

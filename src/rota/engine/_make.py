@@ -1,0 +1,29 @@
+"""The engine that the settings ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from accelerate import Accelerator
+from torch import nn
+
+from rota.engine._eager import EagerEngine
+from rota.engine._engine import Engine
+from rota.engine._graph import GraphEngine
+from rota.engine._learner import Learner
+from rota.settings import Settings
+from rota.tasks import Task
+
+
+def make_engine(model: nn.Module, tasks: Sequence[Task], settings: Settings, accelerator: Accelerator) -> Engine:
+    """An engine around a model.
+
+    Args:
+        model: What is trained.
+        tasks: All of them.
+        settings: With nothing left open: `engine` says which.
+        accelerator: Where it is trained.
+    """
+    captured = settings.engine != "eager"
+    learner = Learner(model, tasks, settings, accelerator, captured)
+    return GraphEngine(learner, tasks) if captured else EagerEngine(learner)

@@ -1,0 +1,83 @@
+"""Forward passes without an update: evaluations, surveys, scores of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import torch
+from torch import Tensor, nn
+
+from rota.arrays import Ids
+from rota.engine._outcome import at_least_float
+from rota.engine._repeatable import repeatably
+from rota.tasks import Kind, Rows, RowStats, Task, repeated
+
+RowMeasure = Callable[[Kind, Tensor, Tensor], RowStats]
+"""What is to be known of rows, from what the model says of them and their labels: tensors with the rows first. Pass
+the same function each time: a captured pass belongs to it."""
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Several answers to the same rows, which only dropout makes differ.
+
+    Args:
+        count: How many.
+        layers: Where given, dropout is on only in the head and in so many last layers of the encoder, so that what
+            comes before is computed once; the model has a method `copied`.
+        at_once: How many of them go through the model together, as copies of the rows; all of them for None.
+    """
+
+    count: int
+    layers: int | None = None
+    at_once: int | None = None
+
+
+class Probe(Protocol):
+    """Something that looks at rows with a model."""
+
+    def __call__(
+        self, task: Task, rows: Rows, ids: Ids, most: int, measure: RowMeasure, passes: Passes | None = None
+    ) -> RowStats:
+        """A measure of some rows, on the device, to be copied before the next probe.
+
+        Args:
+            task: Whose rows.
+            rows: All of them.
+            ids: Which.
+            most: How many rows a look at these takes at most.
+            measure: What is to be known.
+            passes: Where given, the model answers so many times, and the measure gets [passes, rows, …].
+        """
+
+
+@torch.no_grad()  # not inference mode: a model may keep what it makes in its first pass
+def probe(
+    model: nn.Module, task: Task, rows: Rows, ids: Ids, most: int, measure: RowMeasure, passes: Passes | None = None
+) -> RowStats:
+    """Look at rows, one operation after the other; see `Probe`."""
+    batch = rows.batch(ids).to(next(model.parameters()).device)
+
+    def measured() -> RowStats:
+        outputs = in_passes(model, task.name, batch.inputs, passes)
+        return measure(task.kind, at_least_float(outputs), batch.labels)
+
+    return repeatably(measured)
+
+
+def in_passes(model: Any, task: str, inputs: dict[str, Tensor], passes: Passes | None) -> Tensor:
+    """One answer, or several of them as [passes, rows, …], from copies of the rows that go through it together."""
+    if passes is None:
+        return cast(Tensor, model(task, inputs))
+    most = passes.at_once or passes.count
+    outputs = []
+    for done in range(0, passes.count, most):
+        copies = min(most, passes.count - done)
+        if passes.layers is not None:
+            found = model.copied(task, inputs, copies, passes.layers)
+        else:
+            found = model(task, {name: repeated(tensor, copies) for name, tensor in inputs.items()})
+        outputs.append(found.unflatten(0, (copies, -1)))
+    return torch.cat(outputs)

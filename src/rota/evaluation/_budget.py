@@ -1,0 +1,86 @@
+"""How often, and on how many rows, a model is evaluated while it is trained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rota.runlog import Ledger
+from rota.settings import Settings
+from rota.tasks import Task
+
+SHARE = 0.25
+"""Of what a run costs in forward passes, what evaluations during training may cost."""
+EVALUATIONS = 20  # during training, where they can be paid for
+LEAST_ROWS = 50  # of a task in an evaluation: fewer say little, and there are fewer evaluations instead
+
+
+@dataclass(frozen=True)
+class EvaluationBudget:
+    """How a run is evaluated, decided before its first step; the same rows are looked at during the whole run.
+
+    Args:
+        every: Updates between evaluations.
+        rows: Dev rows of a task in an evaluation, at most; None for all.
+        all_at_end: Whether the last evaluation and the test look at more rows than that: at all.
+        share: What evaluations during training cost, of all forward passes of the run; a row that is trained on costs
+            three.
+    """
+
+    every: int
+    rows: int | None
+    all_at_end: bool
+    share: float
+
+    def told(self) -> str:
+        """A line for people."""
+        rows = "all dev rows" if self.rows is None else f"{self.rows} dev rows of each task"
+        end = "; on all rows at the end" if self.all_at_end else ""
+        return f"evaluation: every {self.every} updates on {rows}, about {self.share:.0%} of the cost{end}"
+
+
+def evaluation_budget(settings: Settings, tasks: Sequence[Task], rows: Mapping[str, int]) -> EvaluationBudget:
+    """How a run is evaluated: as its settings say; where they say nothing, so that evaluations during training take a
+    quarter of its forward passes at most.
+
+    Args:
+        settings: Of the run.
+        tasks: All that are evaluated.
+        rows: In a step of each task that is trained.
+    """
+    sizes = [task.size("dev") for task in tasks if task.size("dev")]
+    trained = settings.steps * min(_mean_batch(task, rows[task.name]) for task in tasks if task.name in rows)
+    forwards = (1 + Ledger.BACKWARD) * trained
+    every, most = settings.eval_every or math.ceil(settings.steps / EVALUATIONS), settings.eval_rows
+    limited = settings.eval_every is None and settings.eval_rows is None and bool(sizes)
+    if limited:
+        affordable = SHARE / (1 - SHARE) * forwards
+        least = sum(min(size, LEAST_ROWS) for size in sizes)
+        number = min(math.ceil(settings.steps / every), max(1, int(affordable / least)))
+        every = math.ceil(settings.steps / number)
+        most = _most_rows(sizes, affordable / _evaluations(settings.steps, every))
+        limited = most < max(sizes)
+        most = most if limited else None
+    during = _evaluations(settings.steps, every) * sum(min(size, most or size) for size in sizes)
+    return EvaluationBudget(every, most, limited, during / (forwards + during))
+
+
+def _evaluations(steps: int, every: int) -> int:
+    """During training: before the first update, in between, and the last one's rows that are compared with these."""
+    return 1 + math.ceil(steps / every)
+
+
+def _mean_batch(task: Task, rows: int) -> float:
+    """Rows in a step of a task, over a pass: its last batch may be smaller."""
+    return task.size() / math.ceil(task.size() / rows)
+
+
+def _most_rows(sizes: Sequence[int], affordable: float) -> int:
+    """The largest number of rows of each task whose sum can be paid for, at least one."""
+    left, tasks = affordable, len(sizes)
+    for size in sorted(sizes):
+        if size * tasks >= left:
+            return max(1, int(left / tasks))
+        left, tasks = left - size, tasks - 1
+    return max(sizes)

@@ -1,0 +1,6 @@
+"""Finished runs that answer: score the rows of their tasks, say what they think of new ones."""
+
+from rota.inference._ensemble import Ensemble, MeanModel
+from rota.inference._trained import Answering, Trained
+
+__all__ = ["Answering", "Ensemble", "MeanModel", "Trained"]

@@ -1,0 +1,166 @@
+"""A trained run, ready to answer."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from rota.data import Reading, Unlabelled
+from rota.engine import captured_probes, probe
+from rota.errors import RotaError, unknown_name
+from rota.evaluation import collect_row_stats, evaluate, evaluation_tasks, usual_rows
+from rota.models import Conditional, MultiTaskModel, Pretrained, build_model, save_model
+from rota.plans import Plan, make_plan, reading_of, tasks_of
+from rota.runlog import Run
+from rota.tasks import Task, kind_from
+from rota.training import Checkpoints
+
+MANY = 200
+"""Batches from which capturing pays: a capture takes as long as several eager batches, and there are dozens of them."""
+
+
+class Answering(ABC):
+    """What a run and an ensemble of runs can do: score the rows of their tasks, answer new ones.
+
+    `run` and `plan` say which tasks there are, where their rows are, on which device and in which precision.
+    """
+
+    run: Run
+    plan: Plan
+
+    @property
+    @abstractmethod
+    def model(self) -> nn.Module:
+        """What answers `model(task, inputs)`."""
+
+    def evaluate(
+        self,
+        split: str = "dev",
+        data: Path | None = None,
+        tasks: Sequence[str] = (),
+        rows: int | None = None,
+        engine: Literal["auto", "eager", "graph"] = "auto",
+    ) -> dict[str, Any]:
+        """Loss, metrics and score of each task, as `rota.evaluate` returns them.
+
+        Args:
+            split: Which rows.
+            data: The data folder, where it is not the one of the run.
+            tasks: Only these.
+            rows: At most so many rows of each task.
+            engine: How rows go through the model: one operation after the other, or captured as CUDA graphs. By default
+                captured where there are so many batches that it pays.
+        """
+        plan = self.plan if data is None else self.plan.model_copy(update={"data": str(data)})
+        names = tasks or list(self.run.info["tasks"])  # a method may have left out tasks of the plan
+        self.check(names)
+        wanted = [task for task in tasks_of(plan) if task.name in names]
+        if not any(task.size(split) for task in wanted):
+            raise RotaError(f"Expected rows in split '{split}'. Found none in {', '.join(t.name for t in wanted)}.")
+        chosen = evaluation_tasks(wanted, rows)
+        size = self.plan.eval_batch_size
+        found = [task.splits[split] for task in chosen if task.size(split)]
+        batches = sum(math.ceil(len(own) / (size or usual_rows(self.model, own))) for own in found)
+        captured = engine == "graph" or (engine == "auto" and self._on_gpu and batches >= MANY)
+        if captured and not self._on_gpu:
+            raise RotaError("The engine 'graph' expects a CUDA device. Found none. Use engine='eager'.")
+
+        def score(model: nn.Module) -> dict[str, Any]:
+            probe = captured_probes(model, self._half) if captured else None
+            return evaluate(model, chosen, split, size, probe=probe)
+
+        with self._precision():
+            return self._scores(score)
+
+    def predict(self, task: str, path: Path) -> Iterator[dict[str, Any]]:
+        """What the model says to each example of a file; `Unlabelled` says which files are read. A file that cannot
+        be meant is refused at once, not when the first answer is asked for."""
+        self.check([task])
+        self.unlabelled = Unlabelled(task, self.run.info["tasks"][task]["notes"], path, self._reading)
+        return self._answers(task, self.unlabelled)
+
+    def check(self, tasks: Sequence[str]) -> None:
+        """Refuse tasks that it cannot answer."""
+        known = self.run.info["tasks"]
+        for name in tasks:
+            if name not in known:
+                raise unknown_name("task of the run", name, known)
+
+    def _scores(self, score: Callable[[nn.Module], dict[str, Any]]) -> dict[str, Any]:
+        return score(self.model)
+
+    def _answers(self, task: str, unlabelled: Unlabelled) -> Iterator[dict[str, Any]]:
+        kind = kind_from(self.run.info["model"]["kinds"][task])
+        for rows in unlabelled.chunks():
+            subject = Task(task, kind, {"rows": rows})
+            with self._precision():
+                row_stats = collect_row_stats(
+                    partial(probe, self.model), subject, rows, self.plan.eval_batch_size or usual_rows(self.model, rows)
+                )
+            yield from kind.answers(row_stats, rows)
+
+    @property
+    def _on_gpu(self) -> bool:
+        return next(self.model.parameters()).is_cuda
+
+    @property
+    def _half(self) -> bool:
+        """Whether the model answers in bf16, as it was trained; never on a CPU, which is slow at that."""
+        return self.plan.precision == "bf16" and self._on_gpu
+
+    def _precision(self) -> AbstractContextManager[None]:
+        return torch.autocast("cuda", torch.bfloat16) if self._half else nullcontext()
+
+    @property
+    def _reading(self) -> Reading:
+        return reading_of(self.plan)
+
+
+class Trained(Answering):
+    """The best model of a run.
+
+    Args:
+        folder: The run folder; the run need not be finished.
+        task: Where given, and where the run kept the best model of each task (`best="each"`): the one of this task.
+    """
+
+    def __init__(self, folder: Path | str, task: str | None = None) -> None:
+        self.run, self._task = Run(folder), task
+        if self.run.info.get("model") is None:
+            raise RotaError(
+                f"{folder} was trained by a program with a model of its own. Load its weights there, from "
+                f"{Path(folder) / 'best'}."
+            )
+        self.plan: Plan = make_plan(self.run.plan, source=str(folder))
+
+    @cached_property
+    def model(self) -> MultiTaskModel:
+        """The best model, on the accelerator if there is one."""
+        checkpoints = Checkpoints(self.run.folder, self.run.info["id"])
+        steps = checkpoints.best_steps()
+        if not steps:
+            raise RotaError(f"Expected a model in {self.run.folder}. Found none yet: the run was not evaluated so far.")
+        best: dict[str, Any] = self.run.summary["best"] if self.run.finished else {"step": steps[-1]}
+        step = best.get("each", {}).get(self._task, best)["step"]
+        model = build_model(self.run.info["model"])
+        model.load_state_dict(checkpoints.load_best(step))
+        gpu = self.plan.device == "auto" and torch.accelerator.is_available()
+        return model.to(torch.accelerator.current_accelerator() if gpu else "cpu").eval()
+
+    def export(self, folder: Path) -> None:
+        """Write the model as JSON and safetensors, its tokenizer, and its encoder for `transformers.AutoModel`."""
+        if folder.exists() and any(folder.iterdir()):
+            raise RotaError(f"Expected a new folder. Found {folder}, which is not empty. Choose another one.")
+        save_model(self.model, folder)
+        encoder = self.model.encoder
+        if isinstance(encoder, Pretrained) and not isinstance(encoder, Conditional):  # no other library has its parts
+            encoder.export(folder / "encoder")
+            self._reading.tokenizer.save(folder / "encoder")

@@ -1,0 +1,113 @@
+"""Everything that one run is asked for: what to train on, by which method, how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from rota.errors import RotaError, describe_mistakes
+from rota.settings import Settings
+
+
+class TaskChanges(BaseModel):
+    """What one task may have for itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    batch_size: int | None = Field(None, ge=1)
+    loss_weight: float = Field(1.0, ge=0)
+    stop_after: int | None = Field(None, ge=1)
+    auxiliary: bool = False
+
+
+USUAL, USUAL_FOR_TARGET = "auto", "uniform"
+"""The method of whoever names none: above `uniform` on GLUE and SuperGLUE at the same cost (docs/results/auto.md); for
+one target nobody has shown that it is better."""
+
+
+class Plan(Settings):
+    """Settings of the training, and what to train. A YAML file and the flags of `rota train` have these fields."""
+
+    tasks: tuple[str, ...] = Field(
+        ("digits",), min_length=1, description="tasks, suites (see `rota tasks`), YAML files"
+    )
+    only: tuple[str, ...] = Field((), description="of these tasks, leave out all but some")
+    method: str = Field(
+        USUAL, description="what decides whose turn it is (see `rota methods`); default auto, uniform with a target"
+    )
+    options: dict[str, Any] = Field({}, description="options of the method")
+    target: str | None = Field(
+        None, description="the task that counts and picks the best checkpoint; the others are auxiliary"
+    )
+    model: str = Field(
+        "auto",
+        description="auto, minilm, lenet, bilstm, or a pretrained encoder: folder or name on the hub; camtl, or "
+        "camtl:ENCODER: conditioned on the task",
+    )
+    parts: dict[str, Any] = Field({}, description="of camtl: norm=off, bottleneck=off, attention=trainable, …")
+    freeze: Annotated[int, Field(ge=0)] | Literal["half"] | None = Field(
+        None,
+        description="layers of a pretrained encoder from below that are not trained; half of camtl's by default",
+    )
+    frozen_cache: int | None = Field(
+        None,
+        ge=0,
+        description="bytes of what frozen layers say of rows that are kept; default 2 GiB on a CPU, none on a GPU",
+    )
+    start: str | None = Field(None, description="a run folder: train its best model on, with heads for new tasks")
+    embedding: str = Field(
+        "average",
+        description="with `start` of a camtl run: the vector of a new task begins as that of a task, average, "
+        "random, or xavier",
+    )
+    pooling: Literal["mean", "first", "pooled"] | None = Field(
+        None,
+        description="what stands for a text: mean of its tokens, first token, pooler; default as it was pretrained",
+    )
+    head_hidden: int | None = Field(None, ge=1, description="width of a ReLU layer in the heads; default none")
+    dropout: float | None = Field(None, ge=0, lt=1, description="of the encoder; default its own")
+    longest: int = Field(128, ge=8, description="most tokens in a text")
+    data: str | None = Field(None, description="folder with data sets; default $ROTA_DATA, else the hub")
+    rows: dict[str, int] = Field({}, description="use only so many training rows of a task")
+    halve_dev: bool = Field(
+        False, description="where a task has no test rows, half of its dev rows become them: nothing is chosen by these"
+    )
+    per_task: dict[str, TaskChanges] = Field(
+        {}, description="of a task: batch_size, loss_weight, stop_after, auxiliary, such as rte.batch_size=16"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_the_method(cls, fields: Any) -> Any:
+        """A plan for a target has another usual method."""
+        if isinstance(fields, dict) and fields.get("target") is not None and "method" not in fields:
+            return {**fields, "method": USUAL_FOR_TARGET}
+        return fields
+
+
+MERGED = {"options", "parts", "rows"}
+"""Fields with fields of their own, of which later ones win one by one."""
+
+
+def merge_fields(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a plan from several places; later ones win.
+
+    >>> merge_fields({"steps": 1, "rows": {"rte": 5}}, {"steps": 2, "rows": {"mrpc": 6}})
+    {'steps': 2, 'rows': {'rte': 5, 'mrpc': 6}}
+    """
+    found: dict[str, Any] = {}
+    for layer in layers:
+        for name, value in layer.items():
+            both = name in MERGED and isinstance(found.get(name), dict) and isinstance(value, dict)
+            found[name] = {**found[name], **value} if both else value
+    return found
+
+
+def make_plan(fields: Mapping[str, Any], source: str = "the plan") -> Plan:
+    """A plan from plain fields; report every wrong field at once."""
+    try:
+        return Plan.model_validate(dict(fields))
+    except ValidationError as error:
+        raise RotaError(f"{source}: {describe_mistakes(error.errors(), list(Plan.model_fields))}") from error

@@ -1,0 +1,41 @@
+"""The tasks of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rota.data import Reading, load_tasks
+from rota.errors import unknown_name
+from rota.models import tokenizer_name
+from rota.plans._plan import Plan
+from rota.tasks import Task, adjust_tasks, halve_dev, limit_rows
+
+
+def reading_of(plan: Plan) -> Reading:
+    """Where the texts of a plan are found and how they are cut."""
+    return Reading(Path(plan.data) if plan.data else None, tokenizer_name(plan.model), plan.longest)
+
+
+def tasks_of(plan: Plan) -> list[Task]:
+    """The tasks of a plan, with the rows and the changes that it asks for."""
+    tasks = limit_rows(load_tasks(plan.tasks, reading_of(plan)), plan.rows)
+    if plan.halve_dev:
+        tasks = halve_dev(tasks)
+    changes = {name: change.model_dump(exclude_unset=True) for name, change in plan.per_task.items()}
+    tasks = _only(adjust_tasks(tasks, changes), plan.only)
+    if plan.target is None:
+        return tasks
+    names = [task.name for task in tasks if task.trained]
+    if plan.target not in names:
+        raise unknown_name("target", plan.target, names)
+    return [replace(task, auxiliary=task.name != plan.target) for task in tasks]
+
+
+def _only(tasks: list[Task], names: Sequence[str]) -> list[Task]:
+    known = [task.name for task in tasks]
+    for name in names:
+        if name not in known:
+            raise unknown_name("task", name, known)
+    return [task for task in tasks if not names or task.name in names]

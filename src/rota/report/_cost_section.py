@@ -1,0 +1,59 @@
+"""Costs: one row per method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rota.analysis import COST_COLUMNS, used_cost_columns
+from rota.report._page import ReportPage
+from rota.report._pieces import Table, Text, em
+from rota.report._templates import render
+from rota.runlog import Ledger
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+def cost_section(page: ReportPage) -> Markup:
+    """What a run cost on average."""
+    return render("costs.html", costs=cost_table(page))
+
+
+def cost_table(page: ReportPage) -> Table:
+    """Counts, forward equivalents and seconds; no row where no run is finished."""
+    costs, used = {cost.group.name: cost for cost in page.costs}, used_cost_columns(page.groups)
+    if not costs:
+        return Table([], [], note="No run is finished, so there is no account yet.")
+    rows: list[list[Text]] = []
+    for group in page.groups:
+        name, cost = page.named(group.name), costs.get(group.name)
+        if cost is None:
+            rows.append([name, *["–"] * (len(used) + 3)])
+            continue
+        relative = "–" if np.isnan(cost.relative) else f"{cost.relative:.2f}×"
+        counts = [f"{cost.counts[column]:,.0f}" for column in used]
+        rows.append([name, *counts, f"{cost.forward_equivalents:,.0f}", relative, f"{cost.seconds:,.1f}"])
+    header = ["method", *(_title(name) for name in used), "forward equivalents", "relative", "seconds"]
+    return Table(header, rows, note=_note(used))
+
+
+def _note(used: Sequence[str]) -> Text:
+    counted = tuple((em(_title(name)), f": {COST_COLUMNS[name]}; ") for name in used)
+    return (
+        "Means over the finished runs of a method. ",
+        counted,
+        em("forward equivalents"),
+        ": what training and scoring cost in forward passes of one example, a backward pass counting as "
+        f"{Ledger.BACKWARD} (evaluation is left out); ",
+        em("relative"),
+        ": to the cheapest method; ",
+        em("seconds"),
+        ": time on the clock, which depends on the machine and on what ran beside it.",
+    )
+
+
+def _title(column: str) -> str:
+    return column.replace("_", " ")

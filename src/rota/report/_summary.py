@@ -1,0 +1,97 @@
+"""What ran and what it shows, in sentences that claim no more than the runs do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rota.analysis import Headline, headline, overview, run_names
+from rota.report._page import ReportPage
+from rota.report._pieces import Text, strong
+from rota.report._templates import render
+from rota.report._words import between, counted, interval, listed, percent
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+def summary(page: ReportPage) -> Markup:
+    """What stands before the first section: two paragraphs, and the runs that are not finished."""
+    unfinished = [name for run, name in zip(page.runs, run_names(page.runs), strict=True) if not run.finished]
+    return render("summary.html", ran=what_ran(page), shown=what_it_shows(page), unfinished=unfinished)
+
+
+def what_ran(page: ReportPage) -> str:
+    """Tasks, updates, methods, seeds."""
+    found = overview(page.groups)
+    methods = f"{counted(len(found.methods), 'method')} ({listed(found.methods)})"
+    told = f"{counted(found.runs, 'run')}: {methods} with {between(found.seeds)} "
+    told += f"{'seed' if found.seeds == [1] else 'seeds'}{' each' if len(found.methods) > 1 else ''}, "
+    told += f"{between(found.steps)} updates a run. "
+    if found.counted:
+        told += f"The average is over {counted(len(found.counted), 'task')}: {listed(found.counted)}. "
+    if found.auxiliary:
+        auxiliary = counted(len(found.auxiliary), "auxiliary task")
+        told += f"Trained as well, but not counted in it ({auxiliary}): {listed(found.auxiliary)}."
+    return told.strip()
+
+
+def what_it_shows(page: ReportPage) -> Text:
+    """Which method is ahead, and whether that is more than noise."""
+    found = headline(page.groups, page.baseline)
+    ranking, top = found.ranking, found.top
+    if ranking.best is None:
+        if not ranking.comparable:
+            return "The averages are over different tasks, so they cannot be compared with each other."
+        return "No run is finished with a score, so there is nothing to compare yet."
+    name, split = ranking.best.name, ranking.split
+    ahead: Text = (
+        (strong(name), f" has the highest average {split} score: ")
+        if ranking.other
+        else f"The average {split} score of {name} is "
+    )
+    over = f" ± {percent(top.std)} (mean ± standard deviation over {top.n} runs). " if top.n > 1 else " (one run). "
+    return (ahead, percent(top.mean), over, _noise(ranking.noise), _compared(found), _reminders(found))
+
+
+def _noise(noise: float) -> str:
+    if np.isnan(noise):
+        return "No method ran with two seeds, so how much scores differ by chance is unknown. "
+    return (
+        f"Between seeds of one method, scores spread by about {percent(noise)} points (standard deviation): "
+        f"take smaller differences for noise. "
+    )
+
+
+def _compared(found: Headline) -> str:
+    other, difference = found.ranking.other, found.difference
+    if other is None or difference is None:
+        return ""
+    if found.evidence == "no shared seed":
+        return f"It shares no seed with {other.name}: these runs cannot tell which of the two is better. "
+    told = f"On {counted(difference.n, 'shared seed')} it is {percent(difference.mean, 2, signed=True)} "
+    told += f"points against {other.name}"
+    told += f" (95 % interval {interval(difference, 2)}): " if difference.n > 1 else ": "
+    if found.evidence == "too few seeds":
+        return told + "with fewer than three seeds, these runs cannot tell which of the two is better. "
+    if found.evidence == "unclear":
+        needed = difference.seeds_needed
+        more = f" To find a difference of this size and spread takes about {needed} seeds." if needed else ""
+        return told + f"zero is in the interval, so these runs cannot tell which of the two is better.{more} "
+    if found.evidence == "hint":
+        return told + "more than nothing, but less than the spread between seeds: a hint, not a result. "
+    caution = f", though {difference.n} seeds are weak evidence" if found.evidence == "weak" else ""
+    return told + f"more than chance alone would usually give{caution}. "
+
+
+def _reminders(found: Headline) -> str:
+    """That a highest of many is partly lucky, and that methods did not cost the same."""
+    told = ""
+    if found.picked_from is not None:
+        told += f"It was picked as the highest of {found.picked_from}, which flatters it. "
+    if found.dearest is not None:
+        told += (
+            f"The methods did not cost the same: the dearest took {found.dearest:.2f} times the cheapest (see Cost)."
+        )
+    return told

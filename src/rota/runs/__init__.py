@@ -1,0 +1,21 @@
+"""From a plan to a finished run folder; a new task for a trained model."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rota.runs._adaptation import Adaptation, Adapting
+    from rota.runs._run_plan import run_plan
+
+__all__ = ["Adaptation", "Adapting", "run_plan"]
+
+_LATE = {"Adaptation": "_adaptation", "Adapting": "_adaptation", "run_plan": "_run_plan"}
+"""All of it needs torch; naming it does not."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        return getattr(import_module(f"rota.runs.{_LATE[name]}"), name)
+    raise AttributeError(f"module 'rota.runs' has no attribute '{name}'")

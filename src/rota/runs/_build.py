@@ -1,0 +1,84 @@
+"""The model of a plan: a new one, or that of a finished run."""
+
+from __future__ import annotations
+
+import torch
+
+from rota.draws import Queue
+from rota.errors import RotaError
+from rota.inference import Trained
+from rota.models import CAMTL, Head, MultiTaskModel, Pretrained, encoder_for, make_parts, with_frozen_rows
+from rota.plans import Plan
+from rota.seeds import integer
+from rota.tasks import Task
+
+KEPT = 2 * 2**30
+"""Bytes of what frozen layers say that are kept on a CPU by default. A GPU says it again sooner than it is copied."""
+
+
+def make_model(plan: Plan, tasks: list[Task]) -> MultiTaskModel:
+    """The model that the plan asks for, with a head for each task."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(integer(plan.seed, "initialisation"))
+        if plan.start is not None:
+            return _started(plan, tasks)
+        parts = make_parts({"longest": plan.longest, **plan.parts})
+        encoder = encoder_for(tasks, plan.model, plan.dropout, plan.pooling, plan.head_hidden, plan.freeze, parts)
+        if not isinstance(encoder, Pretrained) and (plan.parts or plan.freeze is not None):
+            raise RotaError(
+                f"Plan(freeze=…) and Plan(parts=…) expect a pretrained encoder. Found {type(encoder).__name__}. Leave "
+                f"them out."
+            )
+        if plan.parts and not isinstance(encoder, CAMTL):
+            raise RotaError(
+                f"Plan(parts=…) expects Plan(model='camtl'), or camtl:ENCODER. Found {plan.model}. Leave it out."
+            )
+        return MultiTaskModel(encoder, tasks)
+
+
+def started_plan_of(plan: Plan) -> Plan:
+    """A plan that starts from a run has its encoder, and cuts texts as it did unless told otherwise."""
+    assert plan.start is not None
+    theirs = Trained(plan.start).plan
+    for name in ("parts", "pooling", "dropout", "head_hidden"):
+        if getattr(plan, name):
+            raise RotaError(
+                f"Plan(start=…) expects the model of {plan.start} as it is. Found Plan({name}=…). Leave it out."
+            )
+    if plan.model not in ("auto", theirs.model):
+        raise RotaError(
+            f"Plan(start=…) expects the model of {plan.start}, {theirs.model}. Found {plan.model}. Leave Plan(model=…) "
+            f"out."
+        )
+    longest = plan.longest if "longest" in plan.model_fields_set else theirs.longest
+    return plan.model_copy(update={"model": theirs.model, "longest": longest})
+
+
+def _started(plan: Plan, tasks: list[Task]) -> MultiTaskModel:
+    """The best model of a run, with heads and vectors for the tasks that it does not know."""
+    assert plan.start is not None
+    model = Trained(plan.start).model.cpu()
+    for task in tasks:
+        if task.name not in model.heads:
+            model.add_task(task.name, task.kind, plan.embedding)
+        head = model.heads[task.name]
+        assert isinstance(head, Head)
+        if head.kind != task.kind:
+            raise RotaError(
+                f"Task '{task.name}' expects the answers that it had in {plan.start}, {head.kind!r}. Found "
+                f"{task.kind!r}."
+            )
+    if plan.freeze is not None and isinstance(model.encoder, Pretrained):
+        model.encoder.freeze(plan.freeze)
+    return model.train()
+
+
+def tasks_for(model: MultiTaskModel, plan: Plan, tasks: list[Task]) -> list[Task]:
+    """The same tasks, whose rows keep what frozen layers say of them, where that is wanted and possible."""
+    encoder, room = model.encoder, plan.frozen_cache
+    if room is None:
+        room = 0 if plan.device == "auto" and torch.accelerator.is_available() else KEPT
+    if not room or plan.num_workers or not isinstance(encoder, Pretrained) or not encoder.separable:
+        return tasks  # processes that fetch batches have no model
+    orders = {task.name: Queue(task.name, task.size(), 1, plan.seed).order() for task in tasks if task.trained}
+    return with_frozen_rows(tasks, encoder, room, orders)

@@ -1,0 +1,28 @@
+"""Who tells a policy what it hears: after each step, at evaluations, after rounds, or from time to time.
+
+A source describes what is measured; in a run it becomes a feed, which has a memory. `rota.fit` takes the usual source
+of each word that a policy hears (`Policy.hears`), unless somebody names others.
+"""
+
+from rota.sources._dev_scores import DevScores
+from rota.sources._each_step import EachStep
+from rota.sources._listen import USUAL, Listen, source_from, sources_for
+from rota.sources._round_success import RoundSuccess
+from rota.sources._source import Feed, Moment, Said, Source
+from rota.sources._survey import ScoreName, Survey
+
+__all__ = [
+    "USUAL",
+    "DevScores",
+    "EachStep",
+    "Feed",
+    "Listen",
+    "Moment",
+    "RoundSuccess",
+    "Said",
+    "ScoreName",
+    "Source",
+    "Survey",
+    "source_from",
+    "sources_for",
+]

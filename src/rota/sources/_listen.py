@@ -1,0 +1,102 @@
+"""Who is listened to in a run: the usual sources of what a policy hears, or those that somebody names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from rota.errors import RotaError, unknown_name
+from rota.policies import Policy
+from rota.settings import Settings
+from rota.sources._dev_scores import DevScores
+from rota.sources._each_step import NAMED, EachStep
+from rota.sources._round_success import RoundSuccess
+from rota.sources._source import Source
+from rota.sources._survey import Survey
+
+Listen = Source | str | Callable[[Any], Any]
+"""A source; the name of a function in `rota.signals`; or one of your own, which turns the `View` of a step into a
+tensor."""
+
+USUAL: dict[str, Source] = {
+    "loss": EachStep("training_loss"),
+    "gain": EachStep("visit_gain"),
+    "uncertainty": Survey(),
+    "score": DevScores(),
+    "success": RoundSuccess(),
+}
+"""Who tells a policy what, where nobody says otherwise. The gain is the one that costs no forward pass."""
+
+SOURCES: dict[str, Callable[..., Source]] = {
+    source.name: source for source in (EachStep, DevScores, Survey, RoundSuccess)
+}
+
+
+def sources_for(policy: Policy, listen: Listen | Iterable[Listen] | None, settings: Settings) -> list[Source]:
+    """The sources of a run, with nothing left open; refuse a policy that would not hear what it learns from.
+
+    Args:
+        policy: Says what it hears.
+        listen: One or several; None: the usual source of each word that the policy hears; an empty list: nobody, and
+            the policy hears nothing because somebody has said so.
+        settings: Of the run.
+    """
+    name, words = type(policy).__name__, policy.hears
+    if listen is None:
+        if words is None:
+            raise RotaError(
+                f"{name} learns and does not say from what. Declare it in the class, such as hears = ('loss',), or "
+                f"name its source: fit(…, listen=…)."
+            )
+        for word in words:
+            if word not in USUAL:
+                raise RotaError(
+                    f"{name} hears '{word}', for which there is no usual source (there is one for {', '.join(USUAL)}). "
+                    f"Name one: fit(…, listen=…)."
+                )
+        found = [USUAL[word] for word in words]
+    else:
+        several = [listen] if isinstance(listen, Source | str) or callable(listen) else list(listen)
+        found = [_as_source(one, policy) for one in several]
+        unheard = [word for word in words or () if word not in {source.says for source in found}]
+        if found and unheard:
+            raise RotaError(
+                f"{name} hears {' and '.join(words or ())}. Found nobody in `listen` who says '{unheard[0]}', but "
+                f"{', '.join(source.says for source in found)}. Add a source for it, or leave `listen` out for the "
+                f"usual ones; listen=() makes it deaf."
+            )
+    _refuse_two_alike(found)
+    return [source.for_run(policy, settings) for source in found]
+
+
+def source_from(described: str | Mapping[str, Any]) -> Source:
+    """A source from the name of a function in `rota.signals`, or from what `describe` returned."""
+    if isinstance(described, str):
+        return EachStep(described)
+    options = dict(described)
+    name = options.pop("source", None)
+    if name not in SOURCES:
+        raise unknown_name("source", str(name), SOURCES)
+    return SOURCES[name](**options)
+
+
+def _as_source(one: Any, policy: Policy) -> Source:
+    if isinstance(one, Source):
+        return one
+    if isinstance(one, Mapping | str):
+        return source_from(one)
+    if not callable(one):
+        raise RotaError(f"`listen` expects sources or functions of a View. Found {one!r}.")
+    only = policy.hears[0] if policy.hears and len(policy.hears) == 1 else ""
+    return EachStep(one, "" if getattr(one, "__name__", "") in NAMED else only)
+
+
+def _refuse_two_alike(sources: Sequence[Source]) -> None:
+    """The log has one value per step, and a policy would not know which of two values of one word to believe."""
+    steps = [source.name for source in sources if source.each_step]
+    if len(steps) > 1:
+        raise RotaError(f"Expected one source that speaks after every step. Found {len(steps)}: {', '.join(steps)}.")
+    words = [source.says for source in sources]
+    twice = [word for word in words if words.count(word) > 1]
+    if twice:
+        raise RotaError(f"Expected one source for each word. Found {words.count(twice[0])} that say '{twice[0]}'.")

@@ -1,0 +1,105 @@
+"""Who tells a policy what it hears."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rota.feedback import Choice, Feedback
+from rota.policies import Policy
+from rota.settings import Settings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from rota.evaluation import RunAccess
+    from rota.signals import View
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The end of a step, or an evaluation whose line is not written yet. All of it was paid for already.
+
+    Args:
+        done: Updates so far.
+        last: Whether the run ends here.
+        choice: Of the step that was just done; None where nobody was chosen.
+        evaluation: What `rota.evaluate` returned, at an evaluation.
+    """
+
+    done: int
+    last: bool = False
+    choice: Choice | None = None
+    evaluation: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a source has to say.
+
+    Args:
+        feedback: Heard at once, if the policy hears the source's word.
+        line: For the log, after that.
+        mixture: Whether the line also holds the mixture that the policy then has.
+    """
+
+    feedback: Sequence[Feedback] = ()
+    line: Mapping[str, Any] | None = None
+    mixture: bool = False
+
+
+class Feed:
+    """A source in one run: it has a memory. Nobody is asked who does not write a method.
+
+    Attributes:
+        after_update: A number about each part of a step, from its `View`. It stays on the device and is read `delay`
+            steps later; it must not wait for the device.
+    """
+
+    after_update: Callable[[View], Tensor] | None = None
+
+    def at_evaluation(self, moment: Moment) -> Said | None:
+        """After an evaluation, before its line is written; also before the first step, with `done` 0."""
+
+    def at_step_end(self, moment: Moment) -> Said | None:
+        """After a step, and after the evaluation that may follow it."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it remembers, as plain JSON."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from there."""
+
+
+class Source(ABC):
+    """Describes what is measured and when; it has no memory, so that one can be used in many runs.
+
+    A subclass is a frozen dataclass. Its fields are its options, plain values, from which `describe` makes the JSON
+    that stands in `run.json`.
+
+    Attributes:
+        name: What its description calls it.
+        says: The word for what it measures. Give it another one to have a policy take one thing for another.
+        each_step: Whether its feed has an `after_update`. There is one such source in a run at most: the log has one
+            value per step.
+    """
+
+    name: ClassVar[str]
+    each_step: ClassVar[bool] = False
+    says: str
+
+    def for_run(self, policy: Policy, settings: Settings) -> Source:
+        """Itself with nothing left open; refuse what cannot work."""
+        return self
+
+    @abstractmethod
+    def open(self, run: RunAccess) -> Feed:
+        """Take part in a run, before its folder is made: refuse now what the model or the tasks cannot do."""
+
+    def describe(self) -> dict[str, Any]:
+        """Its name and its options, as plain JSON; two runs are alike only if these are."""
+        options: Any = self
+        return {"source": self.name, **asdict(options)}

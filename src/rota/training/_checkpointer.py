@@ -1,0 +1,129 @@
+"""What a run writes down, when, and how it goes on from there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rota.engine import Engine
+from rota.policies import Stateful
+from rota.runlog import LogWriter
+from rota.settings import Settings
+from rota.streams import Stream
+from rota.training._best import BestTracker
+from rota.training._checkpoint import Checkpoints
+from rota.training._distributed import DistributedContext
+from rota.training._folder import DISK_FULL, disk_full
+
+WRITING = 0.05  # share of the time that writing checkpoints may take
+BRANCHES = "trial"  # the file of what a stream remembers of parameters inside of a round
+
+
+class Checkpointer:
+    """Writes checkpoints and best models when it is time, brings a run back from them, and has its clock.
+
+    Args:
+        folder: Of the run.
+        checkpoints: In it.
+        context: Who else trains.
+        engine: Has the model and its optimizer.
+        stream: May remember parameters, too.
+        best: Knows which models are the best.
+        log: What was written of it belongs to a checkpoint; None in processes that do not write.
+        memories: Everything else that remembers, by name.
+        settings: How often.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        checkpoints: Checkpoints,
+        context: DistributedContext,
+        engine: Engine,
+        stream: Stream,
+        best: BestTracker,
+        log: LogWriter | None,
+        memories: Mapping[str, Stateful],
+        settings: Settings,
+    ) -> None:
+        self._folder, self._checkpoints, self._context, self._settings = folder, checkpoints, context, settings
+        self._engine, self._stream, self._best, self._log = engine, stream, best, log
+        self._learner = engine.learner
+        self._memories = {**memories, "stream": stream, "best": best, "engine": engine}
+        self._unwritten: dict[int, dict[str, torch.Tensor]] = {}  # best models by their steps
+        self.seconds = 0.0
+        self._clock = self._saved = time.perf_counter()
+        self._writing = 0.0
+
+    def start_clock(self) -> None:
+        """Training begins or goes on now."""
+        self._clock = time.perf_counter()
+
+    def remember_best(self, step: int) -> None:
+        """The model as it is now is a best one. It is written with the next checkpoint: a run that dies before it finds
+        its best model again."""
+        tensors = self._learner.model.state_dict().items()
+        self._unwritten[step] = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors}
+
+    def restore(self, state: dict[str, Any], tensors: dict[str, dict[str, torch.Tensor]]) -> int:
+        """Everything is as it was; return the step."""
+        self._learner.model.load_state_dict(tensors["model"])
+        self._learner.optimizer_states.load(tensors["optimizer"])
+        for name, memory in self._memories.items():
+            memory.load_state_dict(state[name])
+        self._stream.load_tensors(tensors.get(BRANCHES, {}))
+        self._context.load_generators(state["generators"])
+        self.seconds = state["seconds"]
+        return int(state["step"])
+
+    def is_time(self, done: int, evaluated: bool) -> bool:
+        """Whether it is time for a checkpoint: as asked for, or at evaluations so that writing takes a small share of
+        the time."""
+        settings = self._settings
+        if done == settings.steps:
+            return False  # the loop ends with one
+        if settings.checkpoint_every is not None:
+            return done % settings.checkpoint_every == 0
+        if not evaluated:
+            return False
+        waited = time.perf_counter() - self._saved
+        return bool(self._context.gather(waited * WRITING >= self._writing)[0])  # all processes as the first one
+
+    def save(self, done: int) -> None:
+        """Write a checkpoint, and the best models that wait."""
+        now = time.perf_counter()
+        self.seconds, self._clock = self.seconds + now - self._clock, now
+        state = {
+            "step": done,
+            "log": self._log.sync() if self._log is not None else None,
+            **{name: memory.state_dict() for name, memory in self._memories.items()},
+            "generators": self._context.generators(),
+            "seconds": self.seconds,
+        }
+        if self._context.writes:
+            kept = self._best.kept_steps
+            for step in sorted(self._unwritten.keys() & kept):
+                self._checkpoints.save_best(step, self._unwritten[step])
+            self._unwritten.clear()
+            learner, inside = self._learner, self._stream.tensors()
+            tensors = {"model": learner.model.state_dict(), "optimizer": learner.optimizer_states.tensors()}
+            self._checkpoints.save(done, {**tensors, **({BRANCHES: inside} if inside else {})}, state)
+            self._checkpoints.prune_best(kept)
+        self._context.wait()
+        self._saved = time.perf_counter()
+        self._writing = self._saved - now
+
+    def rescue(self, done: int, error: OSError) -> None:
+        """The disk is full: give up the older checkpoint, save what was trained, and say what to do."""
+        if error.errno not in DISK_FULL:
+            raise error
+        self._checkpoints.make_room()
+        try:
+            self.save(done)
+        except OSError:
+            done = self._checkpoints.latest_step()
+        raise disk_full(self._folder, done) from error

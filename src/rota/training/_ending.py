@@ -1,0 +1,63 @@
+"""How a run ended, as `summary.json` holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rota.engine import Engine
+from rota.runlog import Ledger, Run
+from rota.training._best import BestTracker
+from rota.training._feedback_queue import FeedbackQueue
+
+
+def summarise(
+    steps: int,
+    best: BestTracker,
+    scores: Mapping[int, Mapping[str, dict[str, Any]]],
+    queue: FeedbackQueue,
+    engine: Engine,
+    seconds: Mapping[str, float],
+    before: Sequence[Run],
+) -> dict[str, Any]:
+    """Scores, cost and time.
+
+    Args:
+        steps: How many were made.
+        best: Knows the best model.
+        scores: What that one scores on the test rows, and what others do that are kept, by their steps; and on all dev
+            rows, where models were compared on some of them.
+        queue: Has counted the turns.
+        engine: Has counted the rows.
+        seconds: Of the whole training, and of asking sources.
+        before: Runs that were trained for the sake of this one.
+    """
+    assert best.best_step is not None
+    own = scores[best.best_step]
+    found: dict[str, Any] = {"step": best.best_step, "rule": best.rule, "dev": own.get("dev", best.best)}
+    found |= {"test": own["test"]} | ({"compared": best.best} if "dev" in own else {})
+    if best.rule == "each":
+        found["each"] = {task: _of_task(task, kept, scores[kept["step"]]) for task, kept in best.each.items()}
+    spent = [Ledger.from_dict(run.summary["cost"]) for run in before]
+    return {
+        "steps": steps,
+        "stopped": best.stops or "budget",
+        "best": found,
+        "last": {"dev": best.last},
+        "updates": dict(sorted(queue.updates.items())),
+        "skipped": queue.skipped,
+        "cost": sum(spent, engine.learner.ledger).as_dict(),
+        "engine": {
+            "captures": engine.captures,
+            "seconds": round(engine.capture_seconds, 3),
+            "fallback": engine.fallback,
+        },
+        "listening": round(seconds["listening"], 3),
+        "seconds": round(seconds["seconds"] + sum(run.summary["seconds"] for run in before), 3),
+    }
+
+
+def _of_task(task: str, kept: Mapping[str, Any], scores: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """The model that is best for one task."""
+    dev = scores["dev"]["tasks"][task] if "dev" in scores else kept["dev"]
+    return {**kept, "dev": dev, "test": scores["test"]["tasks"].get(task)}

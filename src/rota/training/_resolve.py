@@ -1,0 +1,56 @@
+"""What `auto` means on this machine."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from rota.settings import Settings
+
+DELAY = 4
+"""Steps that a GPU may be behind the loop, where nobody waits for their losses."""
+
+
+def resolve_precision(settings: Settings) -> Settings:
+    """The settings with a precision that suits the device."""
+    if settings.precision != "auto":
+        return settings
+    half = _on_cuda(settings) and torch.cuda.is_bf16_supported()
+    return settings.model_copy(update={"precision": "bf16" if half else "no"})
+
+
+def resolve_engine(settings: Settings, waits: bool) -> tuple[Settings, str | None]:
+    """The settings with an engine and a delay, and where a captured engine was wanted, why it is not used.
+
+    Args:
+        settings: With a precision.
+        waits: Whether somebody hears of each step: then losses are read at once, unless a delay is asked for.
+    """
+    cuda = _on_cuda(settings)
+    delay, engine, reason = settings.delay, settings.engine, None
+    if delay is None:
+        delay = DELAY if cuda and not waits and settings.on_nan == "stop" else 0
+    if engine == "auto" and not cuda:
+        engine = "eager"  # nobody expects anything else
+    if engine != "eager":
+        reason = _why_eager(settings, cuda)
+        engine = "eager" if reason else "compile" if engine == "compile" else "graph"
+    return settings.model_copy(update={"delay": delay, "engine": engine}), reason
+
+
+def _on_cuda(settings: Settings) -> bool:
+    return settings.device == "auto" and torch.cuda.is_available()
+
+
+def _why_eager(settings: Settings, cuda: bool) -> str | None:
+    obstacles = {
+        "there is no CUDA device": not cuda,
+        "several processes train together": int(os.environ.get("WORLD_SIZE", 1)) > 1,
+        "gradients are accumulated": settings.accumulate > 1,
+        "fp16 scales its gradients": settings.precision == "fp16",
+        "adamax cannot be captured": settings.optimizer == "adamax",
+        "each task has momenta of its own": settings.optimizer_per_task,
+        "a step is skipped when its loss is not a number": settings.on_nan == "skip",
+    }
+    return next((reason for reason, holds in obstacles.items() if holds), None)
