@@ -11,7 +11,7 @@ from torch import nn
 
 from rota.engine._blocks import repeated_blocks
 from rota.engine._optimizer import make_optimizer, make_state
-from rota.engine._outcome import AsyncScalars
+from rota.engine._step import AsyncScalars
 from rota.engine._repeatable import repeatable, repeatably
 from rota.engine._row_store import RowStore
 from rota.engine._shapes import LENGTHS, padded_length, padded_rows

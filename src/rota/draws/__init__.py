@@ -1,6 +1,6 @@
-"""Which rows come next: a task's rows in random order, and each process's part of a batch."""
+"""Whose rows come next: a policy's draws, each task's rows in random order, and each process's part of a batch."""
 
+from rota.draws._draws import Drawn, Draws, Shard
 from rota.draws._queue import Queue
-from rota.draws._shard import Shard
 
-__all__ = ["Queue", "Shard"]
+__all__ = ["Drawn", "Draws", "Queue", "Shard"]

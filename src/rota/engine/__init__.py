@@ -7,10 +7,9 @@ from rota.engine._graph import GraphEngine, Several
 from rota.engine._learner import Learner
 from rota.engine._make import make_engine
 from rota.engine._optimizer import make_optimizer
-from rota.engine._outcome import AsyncScalars, Outcome, at_least_float
 from rota.engine._probe import Passes, Probe, RowMeasure, probe
 from rota.engine._repeatable import repeatable, repeatably
-from rota.engine._step import StepPlan, TaskBatch
+from rota.engine._step import AsyncScalars, Outcome, StepPlan, TaskBatch, at_least_float
 
 __all__ = [
     "AfterUpdate",

@@ -10,11 +10,11 @@ from torch import nn
 from rota.arrays import Ids
 from rota.engine._capturer import Captured, Capturer
 from rota.engine._half_weights import HalfWeights
-from rota.engine._outcome import at_least_float
 from rota.engine._pass import Pass
 from rota.engine._probe import Passes, RowMeasure, in_passes, probe
 from rota.engine._row_store import RowStore, room_on
 from rota.engine._shapes import Shape
+from rota.engine._step import at_least_float
 from rota.tasks import Rows, RowStats, SupportsDeviceRows, Task
 
 

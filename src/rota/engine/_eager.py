@@ -14,10 +14,9 @@ from rota.arrays import Ids
 from rota.engine._clip import ClippedSum
 from rota.engine._engine import AfterUpdate
 from rota.engine._learner import Learner, restore
-from rota.engine._outcome import AsyncScalars, Outcome
 from rota.engine._probe import Passes, RowMeasure, probe
 from rota.engine._repeatable import repeatably
-from rota.engine._step import StepPlan, TaskBatch
+from rota.engine._step import AsyncScalars, Outcome, StepPlan, TaskBatch
 from rota.errors import RotaError
 from rota.signals import View
 from rota.tasks import Batch, Rows, RowStats, Task

@@ -9,9 +9,8 @@ from torch import Tensor
 
 from rota.arrays import Ids
 from rota.engine._learner import Learner
-from rota.engine._outcome import Outcome
 from rota.engine._probe import Passes, RowMeasure
-from rota.engine._step import StepPlan
+from rota.engine._step import Outcome, StepPlan
 from rota.signals import View
 from rota.tasks import Rows, RowStats, Task
 

@@ -19,12 +19,11 @@ from rota.engine._engine import AfterUpdate
 from rota.engine._half_weights import HalfWeights
 from rota.engine._learner import Learner, restore
 from rota.engine._optimizer import make_state
-from rota.engine._outcome import AsyncScalars, Outcome
 from rota.engine._pass import Pass
 from rota.engine._probe import Passes, RowMeasure
 from rota.engine._row_store import RowStore, room_on
 from rota.engine._shapes import Shape, padded_rows
-from rota.engine._step import StepPlan, TaskBatch
+from rota.engine._step import AsyncScalars, Outcome, StepPlan, TaskBatch
 from rota.signals import View
 from rota.tasks import Rows, RowStats, SupportsDeviceRows, Task
 

@@ -11,8 +11,7 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from rota.engine._optimizer import TaskStates, make_optimizer, make_state
-from rota.engine._outcome import at_least_float
-from rota.engine._step import StepPlan
+from rota.engine._step import StepPlan, at_least_float
 from rota.runlog import Ledger
 from rota.schedules import warmup_linear
 from rota.settings import Settings

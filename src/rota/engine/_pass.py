@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from rota.arrays import Ids
-from rota.engine._outcome import at_least_float
 from rota.engine._row_store import RowSource
 from rota.engine._shapes import Shape
+from rota.engine._step import at_least_float
 from rota.tasks import Batch, Kind
 
 PassRows = tuple[str, Ids, float, Callable[[], Batch]]

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from rota.arrays import Ids
-from rota.engine._outcome import at_least_float
 from rota.engine._repeatable import repeatably
+from rota.engine._step import at_least_float
 from rota.tasks import Kind, Rows, RowStats, Task, repeated
 
 RowMeasure = Callable[[Kind, Tensor, Tensor], RowStats]

@@ -1,11 +1,14 @@
-"""What one training step is made of."""
+"""What one training step is made of, and what it brings."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from rota.arrays import Ids
 from rota.feedback import Choice
@@ -47,3 +50,48 @@ class StepPlan:
     choice: Choice | None = None
     pool: Mapping[str, Any] | None = None
     scheduled: int | None = None
+
+
+class AsyncScalars:
+    """Numbers that are on their way from the device. Sending them does not wait for anything, reading them waits for
+    no more than the work before them: what was started later goes on.
+
+    Args:
+        numbers: On the device; they may be overwritten as soon as they are sent.
+        chosen: Which of them are meant, in this order; all of them for None.
+    """
+
+    def __init__(self, numbers: Tensor, chosen: Sequence[int] | None = None) -> None:
+        self._chosen = chosen
+        self._arrived: torch.cuda.Event | None = None
+        if numbers.is_cuda:
+            self._numbers = numbers.to("cpu", non_blocking=True)  # into pinned memory
+            self._arrived = torch.cuda.Event()
+            self._arrived.record()
+        else:
+            self._numbers = numbers.clone()
+
+    def tolist(self) -> list[float]:
+        if self._arrived is not None:
+            self._arrived.synchronize()
+        numbers: list[float] = self._numbers.tolist()
+        return numbers if self._chosen is None else [numbers[k] for k in self._chosen]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step brought.
+
+    Args:
+        numbers: Still on their way. One for each part of the turn: its mean loss before the update, over the rows of
+            all processes. Behind them, where somebody asked for it, what was measured after the update of each part.
+        skipped: The loss was not a number and the model was left as it was.
+    """
+
+    numbers: AsyncScalars
+    skipped: bool = False
+
+
+def at_least_float(outputs: Tensor) -> Tensor:
+    """Half precision is for the model; losses are computed in full."""
+    return outputs.float() if outputs.dtype in (torch.float16, torch.bfloat16) else outputs

@@ -24,11 +24,10 @@ class Loader:
         self._prefetcher: Prefetcher | None = None
         self._upcoming = -1  # number of the batch that the workers hand out next
 
-    def next(self) -> tuple[Ids, int, Callable[[], Batch]]:
-        """The row numbers of the whole batch, how many of this process's rows count, and what fetches these rows."""
-        number, ids = self._queue.consumed, self._queue.next()
+    def own(self, number: int, ids: Ids) -> tuple[int, Callable[[], Batch]]:
+        """Of a whole batch: how many of this process's rows count, and what fetches these rows."""
         own, counted = self._shard.of(ids)
-        return ids, counted, functools.partial(self._fetch, number, own)
+        return counted, functools.partial(self._fetch, number, own)
 
     def _fetch(self, number: int, own: Ids) -> Batch:
         if not self._workers:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rota.arrays import Ids
-from rota.draws import Queue, Shard
+from rota.draws import Shard
 from rota.engine import StepPlan, TaskBatch
 from rota.errors import RotaError
 from rota.evaluation import RunAccess
@@ -57,11 +57,11 @@ class MixedStream(Stream):
 
     def next(self, step: int) -> StepPlan:
         shares = self.policy.shares(step)
-        counts = self._rng.multinomial(self.size, list(shares.values()))
+        counts = self._draws.rng.multinomial(self.size, list(shares.values()))
         return self._step_plan(step, {task: self._take(task, n) for task, n in zip(shares, counts, strict=True)})
 
     def _take(self, task: str, count: int) -> Ids:
-        queue: Queue = self._queues[task]
+        queue = self._draws.queues[task]
         return np.concatenate([queue.next() for _ in range(count)]) if count else np.empty(0, dtype=np.int64)
 
     def _step_plan(self, step: int, chosen: Mapping[str, Ids], pool: Mapping[str, Any] | None = None) -> StepPlan:
@@ -117,8 +117,8 @@ class PoolStream(MixedStream):
         super().__init__(tasks, policy, batch_size, *args, **kwargs)
         self.select, self.candidates, self.every, self.returned = select, candidates or self.size, every, returned
         self.half, self.layer = half, layer
-        self._back: dict[str, list[int]] = {task: [] for task in self._queues}
-        self._again: dict[str, set[int]] = {task: set() for task in self._queues}  # of this pool, those given back
+        self._back: dict[str, list[int]] = {task: [] for task in policy.tasks}
+        self._again: dict[str, set[int]] = {task: set() for task in policy.tasks}  # of this pool, those given back
         self._upcoming: list[dict[str, list[int]]] = []  # rows of the batches to come, from the last pool
         self._ask: Callable[[CandidateQuery], dict[str, RowStats]] | None = None
         least = self.candidates * len(tasks)
@@ -163,7 +163,7 @@ class PoolStream(MixedStream):
     def _candidates(self, task: str, count: int) -> Ids:
         """The next rows of a task; those that were given back come at the end of a pass. No pool straddles two passes,
         so that no row is in it twice."""
-        queue, back, taken = self._queues[task], self._back[task], list[int]()
+        queue, back, taken = self._draws.queues[task], self._back[task], list[int]()
         while len(taken) < count:
             ended = queue.consumed % queue.batches == 0
             if ended and back:

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from rota.draws import Queue, Shard
+from rota.arrays import Ids
+from rota.draws import Draws, Queue, Shard
 from rota.engine import StepPlan, TaskBatch
 from rota.errors import RotaError
 from rota.evaluation import RunAccess
 from rota.policies import Policy
-from rota.seeds import generator
 from rota.streams._loader import Loader
 from rota.tasks import Task
 
@@ -86,10 +86,9 @@ class Stream(ABC):
                 f"Found one over {', '.join(sorted(policy.tasks))}."
             )
         self.policy = policy
-        self._rng = generator(seed, "choice")
         self._loss_weights = {task.name: task.loss_weight for task in tasks}
         rows = rows_per_step(tasks, batch_size) if isinstance(batch_size, int) else batch_size
-        self._queues = {
+        queues = {
             task.name: Queue(
                 task.name,
                 task.size(),
@@ -99,9 +98,8 @@ class Stream(ABC):
             )
             for task in tasks
         }
-        self._loaders = {
-            task.name: Loader(task.splits["train"], self._queues[task.name], shard, workers) for task in tasks
-        }
+        self._draws = Draws(policy, queues, seed)
+        self._loaders = {task.name: Loader(task.splits["train"], queues[task.name], shard, workers) for task in tasks}
 
     needs_outcome: ClassVar[bool] = False
     """Whether it must know at once how a step went: then losses are not read late."""
@@ -145,27 +143,29 @@ class Stream(ABC):
         return {}
 
     def _part(self, task: str, weight: float = 1.0) -> TaskBatch:
-        ids, counted, fetch = self._loaders[task].next()
+        """The next batch of a task that nobody drew."""
+        queue = self._draws.queues[task]
+        return self._batch(task, queue.consumed, queue.next(), weight)
+
+    def _batch(self, task: str, number: int, ids: Ids, weight: float = 1.0) -> TaskBatch:
+        counted, fetch = self._loaders[task].own(number, ids)
         return TaskBatch(task, ids, counted, fetch, weight * self._loss_weights[task])
 
     def state_dict(self) -> dict[str, Any]:
         """Counters and a generator, whatever the number of steps taken. The policy keeps its own state."""
-        consumed = {task: queue.consumed for task, queue in self._queues.items()}
-        return {"rng": self._rng.bit_generator.state, "consumed": consumed}
+        return self._draws.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from there; call it before the first `next`."""
-        self._rng.bit_generator.state = state["rng"]
-        for task, consumed in state["consumed"].items():
-            self._queues[task].consumed = consumed
+        self._draws.load_state_dict(state)
 
 
 class TaskStream(Stream):
     """One batch of one task per step, drawn by the policy."""
 
     def next(self, step: int) -> StepPlan:
-        choice = self.policy.choose(step, self._rng)
-        return StepPlan(step, (self._part(choice.task),), choice)
+        choice, number, ids = self._draws.draw(step)
+        return StepPlan(step, (self._batch(choice.task, number, ids),), choice)
 
 
 class JointStream(Stream):

@@ -1,0 +1,79 @@
+"""Whose batch is next, which rows it has, and which of these belong to this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rota.arrays import Ids
+from rota.draws._queue import Queue
+from rota.feedback import Choice
+from rota.policies import Policy
+from rota.seeds import generator
+
+
+class Drawn(NamedTuple):
+    """One draw.
+
+    Args:
+        choice: Whose turn it is.
+        number: Of the batch, in the queue of its task.
+        ids: Row numbers of the whole batch, over all processes.
+    """
+
+    choice: Choice
+    number: int
+    ids: Ids
+
+
+class Draws:
+    """A policy, the generator that it draws with, and the rows of its tasks: what `fit` and `Mix` have in common. It
+    never looks ahead; its memory leaves out the policy's, which keeps its own.
+
+    Args:
+        policy: Over the same tasks.
+        queues: The rows of each task.
+        seed: Of the draws.
+    """
+
+    def __init__(self, policy: Policy, queues: Mapping[str, Queue], seed: int) -> None:
+        self.policy, self.queues, self.rng = policy, queues, generator(seed, "choice")
+
+    def draw(self, step: int) -> Drawn:
+        """The task of a step and its next batch."""
+        choice = self.policy.choose(step, self.rng)
+        queue = self.queues[choice.task]
+        return Drawn(choice, queue.consumed, queue.next())
+
+    def state_dict(self) -> dict[str, Any]:
+        """Counters and a generator, whatever the number of draws."""
+        consumed = {task: queue.consumed for task, queue in self.queues.items()}
+        return {"rng": self.rng.bit_generator.state, "consumed": consumed}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.rng.bit_generator.state = state["rng"]
+        for task, consumed in state["consumed"].items():
+            self.queues[task].consumed = consumed
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Which part of every batch this process works on."""
+
+    rank: int = 0
+    world: int = 1
+
+    def of(self, ids: Ids) -> tuple[Ids, int]:
+        """This process's rows, and how many of them count.
+
+        A batch with fewer rows than processes leaves somebody without a row; that process computes the
+        first row of the batch, which then counts nothing. Padding stays inside the task.
+        """
+        if self.world == 1:
+            return ids, len(ids)
+        own = np.array_split(ids, self.world)[self.rank]
+        return (own, len(own)) if len(own) else (ids[:1], 0)
