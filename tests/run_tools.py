@@ -18,7 +18,7 @@ def command(*arguments):
 
 def rota(*arguments, **options):
     """Run the command line; the finished process with its output."""
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=300, **options)
+    return subprocess.run(command(*arguments), capture_output=True, text=True, **options)
 
 
 def checkpoints(folder: Path) -> list[str]:

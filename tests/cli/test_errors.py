@@ -198,7 +198,7 @@ def test_a_disk_that_is_full(tmp_path):
         flags = ["train", "--steps", 400, "--eval-every", 400, "--checkpoint-every", 20, "-q"]
         filled = place / "filler"
         filled.write_bytes(b"x" * 200_000)
-        done = subprocess.run(command(*flags, "--out", place / "r"), capture_output=True, text=True, timeout=200)
+        done = subprocess.run(command(*flags, "--out", place / "r"), capture_output=True, text=True)
         assert_refused((done.returncode, done.stdout, done.stderr), "Found it full. Everything up to step", "--resume")
         filled.unlink()
         step = int(done.stderr.split("up to step ")[1].split()[0])

@@ -165,7 +165,7 @@ def test_of_two_processes_that_start_together_one_makes_the_entry(tmp_path):
         subprocess.Popen([sys.executable, "-c", PROCESS, *map(str, order)], stderr=subprocess.PIPE, text=True)
         for order in (names, names[::-1])
     ]
-    said = [worker.communicate(timeout=100)[1] for worker in workers]
+    said = [worker.communicate()[1] for worker in workers]
     assert [worker.returncode for worker in workers] == [0, 0], said
     assert (tmp_path / "made").read_text() == "once\n"
     assert len(entries(tmp_path)) == 1

@@ -74,7 +74,6 @@ def opened(page, folder, *flags):
         [BROWSER, *FLAGS, *flags, f"--user-data-dir={folder / 'profile'}", path.as_uri()],
         capture_output=True,
         text=True,
-        timeout=300,
         check=True,
     )
     return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]

@@ -37,7 +37,7 @@ def started(storage, log, *arguments):
 
 
 def answer(process):
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate()
     assert process.returncode == 0, err
     return json.loads(out)
 

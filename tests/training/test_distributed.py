@@ -26,7 +26,7 @@ def launch(processes, *arguments):
     many = ["-m", "torch.distributed.run", f"--nproc-per-node={processes}", f"--master-port={port}"]
     command = [sys.executable, *(many if processes > 1 else []), *map(str, arguments)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
 def weights(folder):
