@@ -11,10 +11,10 @@ from torch import nn
 
 from rota.engine._blocks import repeated_blocks
 from rota.engine._optimizer import make_optimizer, make_state
-from rota.engine._step import AsyncScalars
 from rota.engine._repeatable import repeatable, repeatably
 from rota.engine._row_store import RowStore
 from rota.engine._shapes import LENGTHS, padded_length, padded_rows
+from rota.engine._step import AsyncScalars
 from rota.settings import Settings
 from rota.tasks import TensorRows
 
