@@ -32,6 +32,12 @@ class AnnealedOptions(Options):
     epochs: int = Field(10, ge=1, description="Parts of the run, in each of which the power is lower.")
 
 
+class UniMaxOptions(Options):
+    """Of method unimax."""
+
+    passes: float = Field(4, gt=0, description="Over the rows of a task in the whole run, at most.")
+
+
 class WeightOptions(Options):
     """Of methods that are told the weight of every task."""
 
@@ -65,6 +71,26 @@ def _temperature(options: TemperatureOptions, context: RunContext) -> Recipe:
 def _annealed(options: AnnealedOptions, context: RunContext) -> Recipe:
     power = annealed_power(options.epochs, max(1, context.steps // options.epochs))
     return Recipe(policies.Tempered(context.sizes, power))
+
+
+def _unimax(options: UniMaxOptions, context: RunContext) -> Recipe:
+    most = {task: options.passes * batches for task, batches in context.batches.items()}
+    return Recipe(policies.Fixed(_even_up_to(most, context.steps)))
+
+
+def _even_up_to(most: Mapping[str, float], steps: float) -> dict[str, float]:
+    """The steps dealt out evenly, to no task more than its most; what small tasks cannot take, the others share.
+
+    >>> _even_up_to({"cb": 32, "rte": 312, "sst2": 8400}, steps=900)
+    {'cb': 32.0, 'rte': 312.0, 'sst2': 556.0}
+    >>> _even_up_to({"cb": 32, "rte": 312, "sst2": 8400}, steps=300)
+    {'cb': 32.0, 'rte': 134.0, 'sst2': 134.0}
+    """
+    dealt, left = dict.fromkeys(most, 0.0), float(steps)
+    for place, task in enumerate(sorted(most, key=lambda task: most[task])):
+        dealt[task] = min(float(most[task]), left / (len(most) - place))
+        left -= dealt[task]
+    return dealt
 
 
 def _union(options: NoOptions, context: RunContext) -> Recipe:
@@ -102,6 +128,9 @@ MIXTURES = [
     Method("union", "every batch of every task once per epoch", _union, "000 union; MT-DNN", ("sizes",)),
     Method("temperature", "tasks by a power of their number of rows", _temperature, "T5, mBERT", ("sizes",)),
     Method("annealed", "from proportional to nearly uniform", _annealed, "PALs", ("sizes",)),
+    Method(
+        "unimax", "every task alike, but none for more than a few passes over its rows", _unimax, "UniMax", ("sizes",)
+    ),
     Method("fixed", "the weights that you give", _fixed),
     Method("cycle", "tasks by turn, as many batches as the weights say", _cycle, "004 mixing ratio"),
     Method("joint", "all tasks in every step, their losses weighted", _joint, "003 multitask"),
