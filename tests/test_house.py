@@ -36,7 +36,7 @@ ROOMS = [
     ),
     *("curves", "policies", "draws", "runlog", "offpolicy", "search", "simulation"),
     *("tasks", "callbacks", "data", "models/core", "models/camtl", "models", "signals"),
-    *("engine", "evaluation", "streams", "trials", "sources", "training"),
+    *("engine", "evaluation", "streams", "trials", "sources", "mixing", "training"),
     *("plans", "inference", "methods", "runs", "comparisons"),
     *("integrations", "analysis", "report", "testing", "cli"),
 ]

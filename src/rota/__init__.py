@@ -26,6 +26,7 @@ from rota.policies import (
 )
 
 if TYPE_CHECKING:
+    from rota.mixing import Mix, join
     from rota.settings import Settings
     from rota.tasks import (
         Answer,
@@ -55,6 +56,7 @@ __all__ = [
     "Fixed",
     "GroupedAnswers",
     "Hold",
+    "Mix",
     "MultipleChoice",
     "Policy",
     "Regression",
@@ -72,11 +74,18 @@ __all__ = [
     "WithFloor",
     "evaluate",
     "fit",
+    "join",
     "proportional",
     "uniform",
 ]
 
-_LATE = {"Settings": "rota.settings", "evaluate": "rota.training", "fit": "rota.training"}
+_LATE = {
+    "Mix": "rota.mixing",
+    "Settings": "rota.settings",
+    "evaluate": "rota.training",
+    "fit": "rota.training",
+    "join": "rota.mixing",
+}
 """What takes a while to import, or needs torch, and where it is; the kinds of tasks are with `Task`."""
 
 

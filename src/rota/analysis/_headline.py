@@ -12,6 +12,7 @@ from rota.analysis._groups import Group, tasks_of
 from rota.analysis._paired import Difference
 from rota.analysis._ranking import Ranking, rank
 from rota.analysis._spreads import Spread, spread
+from rota.runlog import written_steps
 
 FEW = 10  # seeds below which an interval without zero is weak evidence
 MANY = 4  # methods from which on the best one is likely to be a lucky one, too
@@ -70,7 +71,8 @@ def overview(groups: Sequence[Group]) -> Overview:
         runs=len(runs),
         methods=[group.name for group in groups],
         seeds=sorted({len({run.plan.get("seed") for run in group.runs}) for group in groups}),
-        steps=sorted({run.plan["steps"] for run in runs}),
+        # A loop of somebody's own has no plan that says how long it is.
+        steps=sorted({run.plan.get("steps") or written_steps(run.folder) for run in runs}),
         counted=[task for task, auxiliary in tasks.items() if not auxiliary],
         auxiliary=[task for task, auxiliary in tasks.items() if auxiliary],
     )

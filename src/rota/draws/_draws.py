@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from rota.arrays import Ids
 from rota.draws._queue import Queue
 from rota.feedback import Choice
@@ -75,5 +73,7 @@ class Shard:
         """
         if self.world == 1:
             return ids, len(ids)
-        own = np.array_split(ids, self.world)[self.rank]
+        least, more = divmod(len(ids), self.world)  # the first `more` processes have a row more
+        first = self.rank * least + min(self.rank, more)
+        own = ids[first : first + least + (self.rank < more)]
         return (own, len(own)) if len(own) else (ids[:1], 0)

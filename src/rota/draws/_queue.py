@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 
 from rota.arrays import Ids
+from rota.errors import RotaError
 from rota.seeds import generator
+
+Partial = Literal["short", "fill", "drop"]
+"""What becomes of the last batch of a pass, where rows are missing: it is smaller; it is filled up from the next pass;
+it is left out."""
 
 
 class Queue:
-    """Batches of row numbers: each pass is a permutation of all rows, cut into batches; the last batch of a
-    pass may be smaller, and none straddles two passes.
+    """Batches of row numbers: each pass is a permutation of all rows, cut into batches.
 
     A pass depends on (seed, task, number of the pass) alone, so the whole memory is one counter.
 
@@ -23,6 +28,7 @@ class Queue:
         seed: Of the order.
         lengths: Where given, rows of similar length come together, which wastes less padding. A pass still holds
             every row once; only their order is less random.
+        partial: What becomes of the last batch of a pass. By default it is smaller, and none straddles two passes.
 
     >>> queue = Queue("rte", rows=5, batch_size=2, seed=0)
     >>> sorted(int(i) for _ in range(queue.batches) for i in queue.next())
@@ -32,20 +38,50 @@ class Queue:
     GROUPED = 100
     """Batches among whose rows those of similar length are brought together."""
 
-    def __init__(self, task: str, rows: int, batch_size: int, seed: int, lengths: Ids | None = None) -> None:
+    def __init__(
+        self,
+        task: str,
+        rows: int,
+        batch_size: int,
+        seed: int,
+        lengths: Ids | None = None,
+        partial: Partial = "short",
+    ) -> None:
         self._task, self._rows, self._batch_size, self._seed = task, rows, batch_size, seed
-        self._lengths = lengths
-        self.batches = math.ceil(rows / batch_size)
+        self._lengths, self._partial = lengths, partial
+        self.batches = rows // batch_size if partial == "drop" else math.ceil(rows / batch_size)
+        if not self.batches:
+            raise RotaError(
+                f"Expected at least one whole batch of {batch_size} rows of '{task}', since partial ones are dropped. "
+                f"Found {rows} rows."
+            )
         self.consumed = 0
         self._pass: tuple[int, Ids] = (-1, np.empty(0, dtype=np.int64))
 
     def at(self, number: int) -> Ids:
         """Batch `number`, counted from the very first."""
+        size = self._batch_size
+        if self._partial == "fill":
+            return self._straddling(number * size, size)
         turn, position = divmod(number, self.batches)
+        return self._in_pass(turn)[position * size : (position + 1) * size]
+
+    def _straddling(self, first: int, count: int) -> Ids:
+        """So many rows from one on, counted over all passes."""
+        turn, position = divmod(first, self._rows)
+        own = self._in_pass(turn)[position : position + count]
+        if len(own) == count:
+            return own
+        parts = [own]
+        while (count := count - len(own)) > 0:
+            turn += 1
+            parts.append(own := self._in_pass(turn)[:count])
+        return np.concatenate(parts)
+
+    def _in_pass(self, turn: int) -> Ids:
         if self._pass[0] != turn:
             self._pass = turn, self.order(turn)
-        start = position * self._batch_size
-        return self._pass[1][start : start + self._batch_size]
+        return self._pass[1]
 
     def order(self, turn: int = 0) -> Ids:
         """The rows in the order of a pass."""
@@ -69,4 +105,4 @@ class Queue:
 
     def copy(self) -> Queue:
         """The same order from the start."""
-        return Queue(self._task, self._rows, self._batch_size, self._seed, self._lengths)
+        return Queue(self._task, self._rows, self._batch_size, self._seed, self._lengths, self._partial)

@@ -29,6 +29,7 @@ Kinds of lines:
     pool    after a step whose rows were picked: tasks: {task: {candidates, picked, uncertainty (mean; null: none)}}
     arm     a round of turns is over: round, task, probability, score (of the target's dev rows), value (what the
             policy heard)
+    observed  what somebody measured between updates of a loop of his own: about (the word), tasks: {task: value}
     skip    a step whose loss was not a number and was left out: tasks: {task: ids}
     round   a round of branches is decided: round, method, target, steps: {branch: updates}, weights: {task: weight
             after it}, diverged: [task]; of αVIL also alpha, norm, cosine, alignment: {task: …}, loss: {before, after};

@@ -30,6 +30,10 @@ class View:
     previous: Tensor | None = None
     unit: float = 1.0
 
+    def since(self, previous: Tensor | None) -> View:
+        """The same with the loss of the task's last visit."""
+        return View(self.task, self.step, self.loss, self.again, previous, self.unit)
+
 
 Signal = Callable[[View], Tensor]
 
@@ -53,7 +57,7 @@ def visit_gain(view: View) -> Tensor:
     A prediction gain without a second forward pass. It compares two batches, so it is noisier, and what other tasks
     have helped or harmed in between is part of it.
     """
-    return torch.zeros_like(view.loss) if view.previous is None else view.previous - view.loss
+    return (view.loss if view.previous is None else view.previous) - view.loss
 
 
 def improving_loss(view: View) -> Tensor:

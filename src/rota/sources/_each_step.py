@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -82,9 +82,11 @@ class EachStepFeed(Feed):
 
     def _after_update(self, view: View) -> Tensor:
         last = self._last.get(view.task)
-        previous = view.loss.new_tensor(last) if isinstance(last, float) else last
+        # In a mix losses are plain numbers already.
+        remade = isinstance(last, float) and not isinstance(view.loss, float)
+        previous: Any = view.loss.new_tensor(last) if remade else last
         self._last[view.task] = view.loss
-        return self._measure(replace(view, previous=previous))
+        return self._measure(view.since(previous))
 
     def state_dict(self) -> dict[str, Any]:
         return {"last": {task: float(loss) for task, loss in self._last.items()}}

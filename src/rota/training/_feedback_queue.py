@@ -11,6 +11,7 @@ from rota.engine import AsyncScalars, Outcome, StepPlan
 from rota.errors import RotaError
 from rota.feedback import Choice, Feedback
 from rota.policies import Policy
+from rota.runlog import finite_or_none, step_line
 
 StepNumbers = AsyncScalars | list[float | None]
 
@@ -105,7 +106,7 @@ class FeedbackQueue:
                 self._policy.observe(
                     choice.scored(value, word) if choice else Feedback(task, value, None, step, about=word)
                 )
-        self._write(_line(step, choice, parts, losses, values))
+        self._write(step_line(step, choice, parts, losses, values))
 
     def state_dict(self) -> dict[str, Any]:
         """What still waits, with its numbers read, and the counts."""
@@ -116,7 +117,7 @@ class FeedbackQueue:
                 losses = numbers[: len(entry["parts"])]
                 if not all(map(math.isfinite, losses)):  # never save a model that is already broken
                     raise not_a_number(_culprit(entry["parts"], losses), entry["step"])
-                entry = {**entry, "numbers": _plain(numbers)}
+                entry = {**entry, "numbers": finite_or_none(numbers)}
             waiting.append(entry)
         return {"waiting": waiting, "updates": dict(self.updates), "skipped": self.skipped}
 
@@ -144,37 +145,3 @@ def _read(numbers: StepNumbers) -> list[float]:
     if isinstance(numbers, AsyncScalars):
         return numbers.tolist()
     return [math.nan if number is None else number for number in numbers]
-
-
-def _plain(numbers: list[float]) -> list[float | None]:
-    """As JSON has them: None for a number that is none."""
-    return [number if math.isfinite(number) else None for number in numbers]
-
-
-def _line(
-    step: int, choice: Choice | None, parts: list[dict[str, Any]], losses: list[float], values: list[float]
-) -> dict[str, Any]:
-    if choice is None:
-        heard = _plain(values) or [None] * len(parts)
-        tasks = {
-            part["task"]: {
-                "weight": part["weight"],
-                "loss": losses[k],
-                "value": heard[k],
-                "n": part["n"],
-                "ids": part["ids"],
-            }
-            for k, part in enumerate(parts)
-        }
-        return {"kind": "step", "step": step, "task": None, "probability": None, "tasks": tasks}
-    return {
-        "kind": "step",
-        "step": step,
-        "task": choice.task,
-        "probability": choice.probability,
-        "round": choice.round,
-        "loss": losses[0],
-        "value": values[0] if values and math.isfinite(values[0]) else None,
-        "n": parts[0]["n"],
-        "ids": parts[0]["ids"],
-    }

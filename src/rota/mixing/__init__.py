@@ -1,0 +1,7 @@
+"""One source of batches for every loop: a policy draws from anybody's data sets, in anybody's trainer."""
+
+from rota.mixing._joined import BatchRows, JoinedDataset, join, rows_by
+from rota.mixing._mix import Mix
+from rota.mixing._open_decisions import MixBatch
+
+__all__ = ["BatchRows", "JoinedDataset", "Mix", "MixBatch", "join", "rows_by"]

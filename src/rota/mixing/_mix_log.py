@@ -1,0 +1,107 @@
+"""The log of a mix: the same folder that a run of `fit` has, so that the same readers read it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rota.errors import RotaError
+from rota.feedback import Feedback
+from rota.mixing._decision import Decision
+from rota.runlog import LOG, RUN, SCHEMA, LogWriter, Run, step_line, write_json
+from rota.sources import EachStep
+
+if TYPE_CHECKING:
+    from rota.mixing._mix import Mix
+
+FLUSH = 100  # lines that may wait in memory
+
+
+class MixLog:
+    """Writes what a mix decided and heard.
+
+    Args:
+        folder: A new one; or that of the same mix, whose state is going to be loaded.
+        mix: What is written about.
+        source: What its policy hears of losses.
+    """
+
+    def __init__(self, folder: Path, mix: Mix, source: EachStep | None) -> None:
+        self._folder, self._mix = folder, mix
+        described = {
+            "schema": SCHEMA,
+            "plan": {"method": type(mix.policy).__name__.lower(), "seed": mix.seed, "batch_size": mix.batch_size},
+            "tasks": {
+                task: {"kind": "rows of a mix", "unit": 1.0, "auxiliary": False, "rows": {"train": rows}}
+                for task, rows in mix.sizes.items()
+            },
+            "policy": type(mix.policy).__name__,
+            "stream": "Mix",
+            "mix": mix.identity(),
+            "listen": [source.describe()] if source else [],
+        }
+        self._writer: LogWriter | None = None
+        if (folder / RUN).is_file():
+            found = Run(folder).info
+            differs = [name for name, value in described.items() if found.get(name) != value]
+            if differs:
+                raise RotaError(
+                    f"Expected a new folder for the log, or that of the same mix. Found {folder}, where "
+                    f"{', '.join(differs)} differs."
+                )
+            return  # gone on with when a state is loaded, refused when not
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            content = {"id": uuid.uuid4().hex, "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **described}
+            write_json(folder / RUN, {**content, "mixture": mix.policy.expected_shares(0)})
+        except OSError as error:
+            raise RotaError(f"Expected a folder that can be written at {folder}. Found: {error.strerror}.") from error
+        self._writer = LogWriter(folder / LOG, 0)
+
+    @property
+    def writer(self) -> LogWriter:
+        if self._writer is None:
+            raise RotaError(
+                f"Expected a new folder for the log. Found {self._folder}, which holds the log of another training. "
+                f"Choose another one, or load the state that belongs to it."
+            )
+        return self._writer
+
+    def write(self, decision: Decision, losses: Mapping[str, float], values: Mapping[str, float]) -> None:
+        """A decision whose losses were heard."""
+        parts: list[dict[str, Any]] = []
+        for task, ids in self._mix.ids_of(decision).items():
+            parts.append({"task": task, "weight": len(ids), "n": len(ids), "ids": ids.tolist()})
+        known = [losses.get(part["task"]) for part in parts]
+        heard = [values.get(part["task"]) for part in parts]
+        self.writer.write(step_line(decision.step, decision.choice, parts, known, heard))
+        if self.writer.waiting >= FLUSH:
+            self.writer.flush()
+
+    def report(self, measured: Sequence[Feedback]) -> None:
+        """What somebody measured between updates."""
+        values, step, word = {own.task: own.value for own in measured}, measured[0].step, measured[0].about
+        if word != "score":
+            self.writer.write({"kind": "observed", "step": step, "about": word, "tasks": values})
+            return
+        tasks: dict[str, Any] = {
+            task: {"loss": None, "score": value, "metrics": {}, "n": None} for task, value in values.items()
+        }
+        means = {"split": "dev", "average": sum(values.values()) / len(values), "loss": None}
+        self.writer.write({"kind": "eval", "step": step, **means, "tasks": tasks, "mixture": self._mix.shares()})
+
+    def sync(self) -> int:
+        """Write what waits in memory; the size of the log."""
+        return self.writer.sync()
+
+    def close(self) -> None:
+        self.writer.close()
+
+    def cut_back(self, size: int) -> None:
+        """Go on from where a state was saved."""
+        if self._writer is not None:
+            self._writer.close()
+        self._writer = LogWriter(self._folder / LOG, size)

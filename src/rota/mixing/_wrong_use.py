@@ -1,0 +1,75 @@
+"""What a mix says where it is used in a wrong way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rota.errors import RotaError
+from rota.mixing._open_decisions import MixBatch
+from rota.policies import Policy
+
+
+def check_numbers(**numbers: int | None) -> None:
+    """Refuse what is no whole number of one or more; `lag` may be zero, and comes with one added."""
+    for name, value in numbers.items():
+        if value is not None and (not isinstance(value, int) or value < 1):
+            least = 0 if name == "lag" else 1
+            shown = value - 1 if name == "lag" and isinstance(value, int) else value
+            raise RotaError(f"A mix expects {name} of {least} or more. Found {shown!r}.")
+
+
+def check_names(policy: Policy, tasks: Iterable[str]) -> None:
+    """Refuse a policy over other names."""
+    if set(policy.tasks) != set(tasks):
+        raise RotaError(
+            f"A mix expects a policy over its own data sets {', '.join(sorted(tasks))}. Found one over "
+            f"{', '.join(sorted(policy.tasks))}."
+        )
+
+
+def check_batch_sizes(batch_size: int | Mapping[str, int], tasks: Iterable[str]) -> dict[str, int]:
+    """One for each task."""
+    tasks = list(tasks)
+    sizes = dict(batch_size) if isinstance(batch_size, Mapping) else dict.fromkeys(tasks, batch_size)
+    if set(sizes) != set(tasks):
+        raise RotaError(f"A mix expects a batch size for each of {', '.join(tasks)}. Found {', '.join(sizes)}.")
+    for task, size in sizes.items():
+        if not isinstance(size, int) or size < 1:
+            raise RotaError(f"A mix expects a batch size of one or more. Found {size!r} for '{task}'.")
+    return sizes
+
+
+def check_state(state: Mapping[str, Any], version: int, identity: Mapping[str, Any], shape: Sequence[int]) -> None:
+    """Refuse the state of another mix."""
+    if state.get("version") != version:
+        raise RotaError(f"A mix expects the state of a mix, version {version}. Found {state.get('version')!r}.")
+    then = state["identity"]
+    for name, value in identity.items():
+        if then[name] != value:
+            raise RotaError(f"A mix expects the {name} that its state has, {then[name]}. Found {value}.")
+    if any(decision["told"] for decision in state["open"]["decisions"]) and state["shape"] != list(shape):
+        raise RotaError(
+            f"A mix that was saved between two batches of an update expects as many batches and processes as then, "
+            f"{state['shape']}. Found {list(shape)}. Save it between updates."
+        )
+
+
+def not_told(batch: MixBatch, update: int, until: int, lag: int, least: int) -> RotaError:
+    whose = f"task '{batch.task}'" if batch.task else "rows of several tasks"
+    return RotaError(
+        f"Update {update} expects to have heard of update {until - 1}, with lag {lag}. Found that batch {batch.number} "
+        f"({whose}) was not told of. Call mix.tell(loss) for every batch, or mix.skip(). If the loader reads ahead, it "
+        f"needs Mix(…, lag={least})."
+    )
+
+
+def reads_too_far(who: str, batches: int, least: int, lag: int) -> RotaError:
+    return RotaError(f"{who} reads {batches} batches ahead. Expected Mix(…, lag={least}) or more. Found lag={lag}.")
+
+
+def never_heard(policy: Policy, updates: int) -> RotaError:
+    return RotaError(
+        f"{type(policy).__name__} hears {' and '.join(policy.hears or ())}. Found that nobody has said anything in "
+        f"{updates} updates. Say it with mix.observe({{task: value}}), or make it deaf: Mix(…, listen=())."
+    )
