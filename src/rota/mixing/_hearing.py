@@ -71,6 +71,8 @@ class Hearing:
         self.unheard = 0
         """Values that were no numbers, so that the policy did not hear them."""
         self.observed = 0
+        """Values that were reported between updates, and heard."""
+        self._recent: dict[str, tuple[float, int]] = {}
 
     def add(self, decision: Decision, means: Means) -> None:
         """All about a decision was told."""
@@ -104,6 +106,8 @@ class Hearing:
             if not math.isfinite(loss):
                 self._not_heard(decision, task, loss)
                 continue
+            total, count = self._recent.get(task, (0.0, 0))
+            self._recent[task] = total + loss, count + 1
             if self._source is None:
                 continue
             value = values[task] = self._measured(task, decision.step, loss)
@@ -113,6 +117,11 @@ class Hearing:
             )
         if self._log is not None:
             self._log.write(decision, losses, values)
+
+    def take_losses(self) -> dict[str, float]:
+        """The mean loss of each task over the updates that were delivered since the last time."""
+        recent, self._recent = self._recent, {}
+        return {task: total / count for task, (total, count) in recent.items()}
 
     def _measured(self, task: str, step: int, loss: float) -> float:
         if self._measure == "training_loss":

@@ -18,7 +18,7 @@ class MapDataset(Protocol):
     def __getitem__(self, index: Any, /) -> Any: ...
 
 
-class BatchRows(list):  # type: ignore[type-arg]
+class BatchRows(list[Any]):
     """Rows of one batch; a collator may ask for `task`, None where they are of several."""
 
     task: str | None = None

@@ -239,6 +239,26 @@ class Mix:
         if self._listening and self.lag < least:
             raise reads_too_far(who, batches, least, self.lag)
 
+    def refuse_other_host(self, accumulation: int, world: int, who: str) -> None:
+        """Refuse a host with other updates.
+
+        Args:
+            accumulation: Its batches in an update.
+            world: Its processes.
+            who: It is.
+        """
+        own = self._dealing
+        if accumulation != own.accumulation:
+            raise RotaError(
+                f"{who} accumulates {accumulation} batches. Expected Mix(…, accumulation={accumulation}), so that an "
+                f"update has rows of one source. Found {own.accumulation}."
+            )
+        if world != own.world:
+            raise RotaError(
+                f"{who} has {world} processes. Found a mix for {own.world}: make it where they are known, or say "
+                f"Mix(…, rank=…, world={world})."
+            )
+
     # Feedback
 
     @property
@@ -316,6 +336,10 @@ class Mix:
     def shares(self) -> dict[str, float]:
         """The share of the coming updates that each task can expect."""
         return self.policy.expected_shares(self._open.drawn)
+
+    def take_losses(self) -> dict[str, float]:
+        """For trackers: the mean loss of each task since the last time somebody asked, as far as it was heard."""
+        return self._hearing.take_losses()
 
     def ids_of(self, decision: Decision) -> dict[str, Ids]:
         """The row numbers of a decision in each data set."""

@@ -1,15 +1,16 @@
-"""Checks that anybody can run on their own policies, and what tests of sources and streams need."""
+"""Checks that anybody can run on their own policies and trainers, and what tests of sources and streams need."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from rota.testing._conformance import check_policy
+from rota.testing._host import check_host
 
 if TYPE_CHECKING:
     from rota.testing._runs import access_to
 
-__all__ = ["access_to", "check_policy"]
+__all__ = ["access_to", "check_host", "check_policy"]
 
 
 def __getattr__(name: str) -> Any:
