@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         Tagging,
         Task,
     )
-    from rota.training import evaluate, fit
+    from rota.training import Trainer, evaluate, fit
 
 __version__ = "0.1.0"
 __all__ = [
@@ -69,6 +69,7 @@ __all__ = [
     "Tempered",
     "Thompson",
     "Tracking",
+    "Trainer",
     "Union",
     "WithEnds",
     "WithFloor",
@@ -82,6 +83,7 @@ __all__ = [
 _LATE = {
     "Mix": "rota.mixing",
     "Settings": "rota.settings",
+    "Trainer": "rota.training",
     "evaluate": "rota.training",
     "fit": "rota.training",
     "join": "rota.mixing",

@@ -5,10 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
-__all__ = ["Schedule", "annealed_power", "as_schedule", "constant", "cosine", "linear", "warmup_linear"]
+__all__ = [
+    "RateShape",
+    "Schedule",
+    "annealed_power",
+    "as_schedule",
+    "constant",
+    "cosine",
+    "learning_rate",
+    "linear",
+    "warmup_linear",
+]
 
 Schedule = Callable[[int], float]
+RateShape = Literal["linear", "constant", "cosine", "inverse_sqrt"]
+"""How a learning rate goes on after its warm-up."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +106,27 @@ class warmup_linear:  # noqa: N801
         if step < self.warmup:
             return (step + 1) / self.warmup
         return max(self.steps - step, 0) / max(self.steps - self.warmup, 1)
+
+
+@dataclass(frozen=True)
+class learning_rate:  # noqa: N801
+    """A factor for the learning rate: up to 1 in `warmup` steps, then down to 0 at `steps` along a line or half a
+    cosine, as it is, or with the root of the steps.
+
+    >>> [round(learning_rate("inverse_sqrt", warmup=2, steps=8)(step), 3) for step in (0, 1, 3, 7)]
+    [0.5, 1.0, 0.707, 0.5]
+    """
+
+    shape: RateShape
+    warmup: int
+    steps: int
+
+    def __call__(self, step: int) -> float:
+        if step < self.warmup or self.shape == "linear":
+            return warmup_linear(self.warmup, self.steps)(step)
+        if self.shape == "cosine":
+            return cosine(1.0, 0.0, max(self.steps - self.warmup, 1))(step - self.warmup)
+        return 1.0 if self.shape == "constant" else math.sqrt(max(self.warmup, 1) / (step + 1))
 
 
 def as_schedule(value: float | Schedule) -> Schedule:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from rota.errors import RotaError, describe_mistakes
 from rota.limits import Count
+from rota.schedules import RateShape
 
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass
@@ -42,9 +43,13 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
     lr: float | None = Field(
         None, gt=0, description="highest learning rate; default 5e-3, 5e-5 for pretrained encoders"
     )
-    weight_decay: float = Field(0.01, ge=0, description="not on biases and norms")
+    weight_decay: float = Field(0.01, ge=0, description="not on biases and norms, unless decay_all")
+    decay_all: bool = Field(False, description="biases and norms decay, too")
     momentum: float = Field(0.9, ge=0, lt=1, description="of sgd")
+    betas: tuple[float, float] | None = Field(None, description="of adam and its like; default as torch has them")
+    eps: float | None = Field(None, gt=0, description="of adam and its like; default as torch has it")
     warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps in which the learning rate rises")
+    schedule: RateShape = Field("linear", description="the learning rate after its warm-up")
     clip: float | None = Field(1.0, gt=0, description="largest norm of a gradient; null for no limit")
     clip_each: bool = Field(
         False,
@@ -96,6 +101,14 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
     def _clipping_each_needs_whole_batches(self) -> Self:
         if self.clip_each and (self.accumulate > 1 or self.clip is None or self.precision == "fp16"):
             raise ValueError("clip_each with a clip, accumulate 1, and not in fp16")
+        return self
+
+    @model_validator(mode="after")
+    def _only_adam_has_betas(self) -> Self:
+        if self.optimizer == "sgd" and not (self.betas is None and self.eps is None):
+            raise ValueError("betas and eps with adamw, adam or adamax, which have them")
+        if self.betas is not None and not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError("betas of zero or more, below one")
         return self
 
     @model_validator(mode="after")

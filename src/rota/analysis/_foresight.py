@@ -10,7 +10,7 @@ import numpy as np
 from rota.analysis._run_history import RunHistory
 from rota.curves import fit_points
 from rota.runlog import Run
-from rota.schedules import constant, warmup_linear
+from rota.schedules import Schedule, constant, learning_rate
 
 FEWEST = 4  # evaluations that a curve needs
 MORE = 0.1  # of the updates
@@ -65,7 +65,9 @@ def foresight(run: Run, history: RunHistory) -> Mapping[str, Foresight]:
 def _weighted_visits(run: Run, history: RunHistory) -> dict[str, np.ndarray]:
     """Visits of each task before each evaluation, each counted by the learning rate it had."""
     steps = run.plan.get("steps")  # who trains in a loop of his own knows his learning rates, nobody else does
-    rate = constant(1.0) if steps is None else warmup_linear(round(run.plan.get("warmup", 0.0) * steps), steps)
+    rate: Schedule = constant(1.0)
+    if steps is not None:
+        rate = learning_rate(run.plan.get("schedule", "linear"), round(run.plan.get("warmup", 0.0) * steps), steps)
     seen, found, turn = dict.fromkeys(history.tasks, 0.0), [], 0
     for step in history.evaluations:
         while turn < len(history.turns) and history.turns[turn][0] < step:

@@ -144,7 +144,7 @@ def _parse(name: str, value: str | list[str] | bool) -> Any:
     if name == "options":
         return {key: parsed(text, f"--option {key}") for key, _, text in (item.partition("=") for item in value)}
     assert isinstance(value, str)
-    if name in ("tasks", "only"):
+    if name in ("tasks", "only", "betas"):
         return listed(value)
     if name in ("rows", "parts"):
         return pairs(value, name)

@@ -7,6 +7,7 @@ from rota.engine._graph import GraphEngine, Several
 from rota.engine._learner import Learner
 from rota.engine._make import make_engine
 from rota.engine._optimizer import make_optimizer
+from rota.engine._own_objects import Trainer
 from rota.engine._probe import Passes, Probe, RowMeasure, probe
 from rota.engine._repeatable import repeatable, repeatably
 from rota.engine._step import AsyncScalars, Outcome, StepPlan, TaskBatch, at_least_float
@@ -25,6 +26,7 @@ __all__ = [
     "Several",
     "StepPlan",
     "TaskBatch",
+    "Trainer",
     "at_least_float",
     "captured_probes",
     "make_engine",

@@ -11,9 +11,10 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from rota.engine._optimizer import TaskStates, make_optimizer, make_state
+from rota.engine._own_objects import Trainer
 from rota.engine._step import StepPlan, at_least_float
 from rota.runlog import Ledger
-from rota.schedules import warmup_linear
+from rota.schedules import learning_rate
 from rota.settings import Settings
 from rota.tasks import Batch, Task
 
@@ -27,6 +28,7 @@ class Learner:
         settings: How it is trained.
         accelerator: Where, and with whom.
         captured: Whether updates are captured: then the learning rate is a tensor, which a captured update reads.
+        own: Objects of somebody's own, in place of those of the settings.
     """
 
     def __init__(
@@ -36,7 +38,10 @@ class Learner:
         settings: Settings,
         accelerator: Accelerator,
         captured: bool = False,
+        own: Trainer | None = None,
     ) -> None:
+        own = own or Trainer()
+        own.check(model)
         self.settings, self.accelerator, self.device = settings, accelerator, accelerator.device
         self.kinds = {task.name: task.kind for task in tasks}
         self.units = {task.name: task.kind.unit for task in tasks}
@@ -48,13 +53,15 @@ class Learner:
         self.model.train()
         self.parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.rate = torch.zeros((), device=self.device) if captured else None
-        self.optimizer = make_optimizer(self.model, settings, self.rate)
+        self._scheduler, self._keeps_rate = own.scheduler, own.optimizer is not None
+        self.optimizer = own.optimizer or make_optimizer(self.model, settings, self.rate)
         self.optimizer_states = TaskStates(self.optimizer, settings.optimizer_per_task)
         # Accelerate's wrapper scales gradients for fp16; otherwise it only costs, at every step.
         self.scales = settings.precision == "fp16"
         self.stepper = accelerator.prepare_optimizer(self.optimizer) if self.scales else self.optimizer
         self._highest_rate = settings.highest_rate
-        self._schedule = warmup_linear(round(settings.warmup * settings.steps), settings.steps)
+        warmup = round(settings.warmup * settings.steps)
+        self._schedule = learning_rate(settings.schedule, warmup, settings.steps)
         self.ledger = Ledger()
 
     def losses(self, model: nn.Module, task: str, batch: Batch) -> Tensor:
@@ -67,6 +74,8 @@ class Learner:
 
     def set_rate(self, rate: float) -> None:
         """For an update that is not captured."""
+        if self._keeps_rate:
+            return  # the learning rate of an optimizer of somebody's own is his
         if self.rate is not None:
             make_state(self.optimizer, self.rate)  # an eager step may come before the first captured one
             self.rate.fill_(rate)
@@ -88,6 +97,8 @@ class Learner:
 
     def count(self, plan: StepPlan) -> None:
         """An update was made."""
+        if self._scheduler is not None:
+            self._scheduler.step()
         self.ledger.updates += 1
         for part in plan.parts:
             self.ledger.train += len(part.ids)
@@ -99,10 +110,15 @@ class Learner:
     def state_dict(self) -> dict[str, Any]:
         """What it remembers beside the tensors of model and optimizer."""
         scaler = self.accelerator.scaler.state_dict() if self.scales else None
-        return {"ledger": self.ledger.as_dict(), "scaler": scaler}
+        scheduler = {"scheduler": self._scheduler.state_dict()} if self._scheduler is not None else {}
+        return {"ledger": self.ledger.as_dict(), "scaler": scaler, **scheduler}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.ledger = Ledger.from_dict(state["ledger"])
+        if self._scheduler is not None:
+            self._scheduler.load_state_dict(state["scheduler"])
+            for group, rate in zip(self.optimizer.param_groups, self._scheduler.get_last_lr(), strict=True):
+                group["lr"] = rate
         if self.scales:
             self.accelerator.scaler.load_state_dict(state["scaler"])
         if self.rate is not None:

@@ -11,11 +11,18 @@ from rota.engine._eager import EagerEngine
 from rota.engine._engine import Engine
 from rota.engine._graph import GraphEngine
 from rota.engine._learner import Learner
+from rota.engine._own_objects import Trainer
 from rota.settings import Settings
 from rota.tasks import Task
 
 
-def make_engine(model: nn.Module, tasks: Sequence[Task], settings: Settings, accelerator: Accelerator) -> Engine:
+def make_engine(
+    model: nn.Module,
+    tasks: Sequence[Task],
+    settings: Settings,
+    accelerator: Accelerator,
+    own: Trainer | None = None,
+) -> Engine:
     """An engine around a model.
 
     Args:
@@ -23,7 +30,8 @@ def make_engine(model: nn.Module, tasks: Sequence[Task], settings: Settings, acc
         tasks: All of them.
         settings: With nothing left open: `engine` says which.
         accelerator: Where it is trained.
+        own: Objects of somebody's own, in place of those of the settings.
     """
     captured = settings.engine != "eager"
-    learner = Learner(model, tasks, settings, accelerator, captured)
+    learner = Learner(model, tasks, settings, accelerator, captured, own)
     return GraphEngine(learner, tasks) if captured else EagerEngine(learner)

@@ -14,8 +14,8 @@ from rota.settings import Settings
 
 
 def make_optimizer(model: nn.Module, settings: Settings, rate: Tensor | None = None) -> torch.optim.Optimizer:
-    """The optimizer of the settings; matrices decay, biases and norms do not. Adam's update is one kernel for many
-    parameters, on CPUs too; that of SGD fails where some of them have no momentum yet, so it is left as it is.
+    """The optimizer of the settings; matrices decay, biases and norms only if asked for. Adam's update is one kernel
+    for many parameters, on CPUs too; that of SGD fails where some of them have no momentum yet, so it is left as it is.
 
     Args:
         model: Whose parameters.
@@ -26,18 +26,20 @@ def make_optimizer(model: nn.Module, settings: Settings, rate: Tensor | None = N
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
         {"params": [p for p in trained if p.ndim >= 2], "weight_decay": settings.weight_decay},
-        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
+        {"params": [p for p in trained if p.ndim < 2], "weight_decay": settings.weight_decay * settings.decay_all},
     ]
     groups = [group for group in groups if group["params"]]
     captured = rate is not None
     lr = settings.highest_rate if rate is None else rate
+    own: dict[str, Any] = {"betas": settings.betas, "eps": settings.eps}
+    own = {name: value for name, value in own.items() if value is not None}
     match settings.optimizer:
         case "adamw":
-            return torch.optim.AdamW(groups, lr=lr, fused=True, capturable=captured)
+            return torch.optim.AdamW(groups, lr=lr, fused=True, capturable=captured, **own)
         case "adam":
-            return torch.optim.Adam(groups, lr=lr, fused=True, capturable=captured)
+            return torch.optim.Adam(groups, lr=lr, fused=True, capturable=captured, **own)
         case "adamax":
-            return torch.optim.Adamax(groups, lr=lr, capturable=captured)
+            return torch.optim.Adamax(groups, lr=lr, capturable=captured, **own)
         case "sgd":
             return torch.optim.SGD(groups, lr=lr, momentum=settings.momentum, fused=captured)
 

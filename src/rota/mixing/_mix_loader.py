@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from rota.mixing._mix import Mix
 
 PREFETCH = 2  # batches of a worker, where nobody says otherwise: torch's own default
-Collate = Callable[..., Any]
+BatchCollator = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class CollateByTask:
     """The collator of each task, by the name that the rows of a batch carry."""
 
-    collators: Mapping[str, Collate]
+    collators: Mapping[str, BatchCollator]
 
     def __call__(self, rows: Any) -> Any:
         return self.collators[rows.task](list(rows))
@@ -32,7 +32,7 @@ class CollateByTask:
 class StreamRows(IterableDataset[Any]):
     """The batches of a mix of streams, made in the training process: what is heard must reach it."""
 
-    def __init__(self, mix: Mix, collate: Collate) -> None:
+    def __init__(self, mix: Mix, collate: BatchCollator) -> None:
         self._mix, self._collate = mix, collate
 
     def __iter__(self) -> Iterator[Any]:
@@ -72,13 +72,15 @@ class MixLoader(DataLoader[Any]):
 
 
 def make_loader(
-    mix: Mix, collate_fn: Collate | Mapping[str, Collate] | None, num_workers: int, **options: Any
+    mix: Mix, collate_fn: BatchCollator | Mapping[str, BatchCollator] | None, num_workers: int, **options: Any
 ) -> MixLoader:
     """See `Mix.loader`."""
     for name in ("batch_size", "shuffle", "sampler", "batch_sampler", "drop_last", "generator", "dataset"):
         if name in options:
             raise RotaError(f"mix.loader decides about {name} itself. Found {name}={options[name]!r}: leave it out.")
-    collate: Collate = CollateByTask(collate_fn) if isinstance(collate_fn, Mapping) else collate_fn or default_collate
+    collate: BatchCollator = (
+        CollateByTask(collate_fn) if isinstance(collate_fn, Mapping) else collate_fn or default_collate
+    )
     if mix.dataset is None:
         if num_workers:
             raise RotaError(

@@ -13,7 +13,7 @@ from rota.tasks._regression import Regression
 from rota.tasks._rows import Rows, TensorRows, halve_rows, sample_rows
 from rota.tasks._spans import MASKED, Answer, Passages, Span
 from rota.tasks._tagging import Tagging
-from rota.tasks._task import Task, adjust_tasks, check_tasks, halve_dev, limit_rows
+from rota.tasks._task import Task, adjust_tasks, check_tasks, halve_dev, limit_rows, tasks_from
 
 __all__ = [
     "IGNORED",
@@ -53,6 +53,7 @@ __all__ = [
     "overlap_f1",
     "repeated",
     "sample_rows",
+    "tasks_from",
 ]
 
 __getattr__ = renamed_names(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rota.errors import RotaError, unknown_name
+from rota.tasks._from_dataset import Collate, as_rows, class_numbers, held_out, inferred_kind
 from rota.tasks._inputs import Inputs
 from rota.tasks._kind import Kind
 from rota.tasks._rows import Rows, halve_rows, sample_rows
@@ -39,6 +40,48 @@ class Task:
     loss_weight: float = 1.0
     stop_after: int | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dataset(
+        cls,
+        name: str,
+        dataset: Any,
+        kind: Kind | None = None,
+        *,
+        dev: Any = None,
+        test: Any = None,
+        label: str = "label",
+        collate: Collate | None = None,
+    ) -> Task:
+        """A task from a data set that you have: a torch Dataset, one of `datasets`, a list of rows, or a pair of arrays
+        or tensors (inputs, labels).
+
+        Args:
+            name: Of the task.
+            dataset: Training rows: mappings, or pairs of input and label.
+            kind: What sort of answer it wants; by default what the labels look like.
+            dev: Rows for evaluations; by default a tenth of the training rows is held out.
+            test: Rows for the test, if there are any.
+            label: The name of the label in rows that are mappings.
+            collate: Makes a batch of rows, as a DataLoader's `collate_fn` does.
+
+        >>> import torch
+        >>> task = Task.from_dataset("signs", (torch.randn(100, 3), torch.arange(100) % 2))
+        >>> task.kind.classes, task.size("train"), task.size("dev")
+        (2, 90, 10)
+        """
+        classes = class_numbers(dataset, label)
+        splits = {"train": as_rows(dataset, label, collate, classes)}
+        wanted = kind or inferred_kind(splits["train"], classes)
+        told = [f"{wanted!r}" if kind else f"{wanted!r}, as its labels look"]
+        if dev is None:
+            splits["train"], splits["dev"] = held_out(splits["train"])
+            told.append(f"{len(splits['dev'])} of {len(splits['train']) + len(splits['dev'])} rows held out for dev")
+        else:
+            splits["dev"] = as_rows(dev, label, collate, classes)
+        if test is not None:
+            splits["test"] = as_rows(test, label, collate, classes)
+        return cls(name, wanted, splits, notes={"made": "; ".join(told)})
 
     def size(self, split: str = "train") -> int:
         return len(self.splits[split]) if split in self.splits else 0
@@ -117,3 +160,16 @@ def adjust_tasks(tasks: Iterable[Task], changes: Mapping[str, Mapping[str, Any]]
         if name not in [task.name for task in tasks]:
             raise unknown_name("task", name, [task.name for task in tasks])
     return [replace(task, **changes.get(task.name, {})) for task in tasks]
+
+
+def tasks_from(datasets: Mapping[str, Any]) -> list[Task]:
+    """Tasks from data sets by name: each a data set, or a mapping with its splits, "train", "dev" (or "validation") and
+    "test". Kinds are what the labels look like."""
+    found = []
+    for name, own in datasets.items():
+        splits = dict(own) if isinstance(own, Mapping) else {"train": own}
+        if "train" not in splits:
+            raise RotaError(f"Task '{name}' expects a data set, or splits with 'train'. Found {', '.join(splits)}.")
+        dev = splits.get("dev", splits.get("validation"))
+        found.append(Task.from_dataset(name, splits["train"], dev=dev, test=splits.get("test")))
+    return found

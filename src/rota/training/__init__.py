@@ -1,6 +1,7 @@
 """Train: the loop, and what it needs."""
 
 from rota.deprecation import renamed_names
+from rota.engine import Trainer
 from rota.evaluation import evaluate
 from rota.training._checkpoint import Checkpoints
 from rota.training._feedback_queue import NotANumberError
@@ -10,6 +11,7 @@ from rota.training._folder import refuse_old
 __all__ = [
     "Checkpoints",
     "NotANumberError",
+    "Trainer",
     "evaluate",
     "fit",
     "refuse_old",

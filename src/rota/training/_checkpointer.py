@@ -18,6 +18,7 @@ from rota.training._best import BestTracker
 from rota.training._checkpoint import Checkpoints
 from rota.training._distributed import DistributedContext
 from rota.training._folder import DISK_FULL, disk_full
+from rota.training._own_model import kept_weights, load_weights
 
 WRITING = 0.05  # share of the time that writing checkpoints may take
 BRANCHES = "trial"  # the file of what a stream remembers of parameters inside of a round
@@ -66,12 +67,12 @@ class Checkpointer:
     def remember_best(self, step: int) -> None:
         """The model as it is now is a best one. It is written with the next checkpoint: a run that dies before it finds
         its best model again."""
-        tensors = self._learner.model.state_dict().items()
+        tensors = kept_weights(self._learner.model).items()
         self._unwritten[step] = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors}
 
     def restore(self, state: dict[str, Any], tensors: dict[str, dict[str, torch.Tensor]]) -> int:
         """Everything is as it was; return the step."""
-        self._learner.model.load_state_dict(tensors["model"])
+        load_weights(self._learner.model, tensors["model"])
         self._learner.optimizer_states.load(tensors["optimizer"])
         for name, memory in self._memories.items():
             memory.load_state_dict(state[name])
@@ -110,7 +111,7 @@ class Checkpointer:
                 self._checkpoints.save_best(step, self._unwritten[step])
             self._unwritten.clear()
             learner, inside = self._learner, self._stream.tensors()
-            tensors = {"model": learner.model.state_dict(), "optimizer": learner.optimizer_states.tensors()}
+            tensors = {"model": kept_weights(learner.model), "optimizer": learner.optimizer_states.tensors()}
             self._checkpoints.save(done, {**tensors, **({BRANCHES: inside} if inside else {})}, state)
             self._checkpoints.prune_best(kept)
         self._context.wait()

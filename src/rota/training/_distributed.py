@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
-from accelerate.state import AcceleratorState
+from accelerate.state import AcceleratorState, GradientState, PartialState
 from accelerate.utils import gather_object
 from torch import nn
 
@@ -26,23 +26,41 @@ SMALL = 2_000_000
 
 
 class DistributedContext:
-    """Who else trains, where, and with which generators."""
+    """Who else trains, where, and with which generators.
 
-    def __init__(self, settings: Settings) -> None:
-        # An earlier run in this process may have had another precision or device.
-        AcceleratorState._reset_state(reset_partial_state=not torch.distributed.is_initialized())
+    Args:
+        settings: Of the run.
+        accelerator: Of somebody's own, which is taken as it is.
+    """
+
+    def __init__(self, settings: Settings, accelerator: Accelerator | None = None) -> None:
         if settings.precision == "fp16" and not torch.accelerator.is_available():
             raise RotaError("fp16 expects a GPU. Found none. Use Settings(precision='bf16'), or 'no'.")
-        self.accelerator = Accelerator(
+        self._before = {state: dict(state._shared_state) for state in (AcceleratorState, PartialState, GradientState)}
+        self.accelerator = accelerator or self._own(settings)
+        self.shard = Shard(self.accelerator.process_index, self.accelerator.num_processes)
+        self.writes: bool = self.accelerator.is_main_process
+        if self.shard.world > 1:
+            atexit.register(_leave_the_group)
+
+    def _own(self, settings: Settings) -> Accelerator:
+        # An earlier run in this process may have had another precision or device.
+        AcceleratorState._reset_state(reset_partial_state=not torch.distributed.is_initialized())
+        return Accelerator(
             cpu=settings.device == "cpu" or not torch.accelerator.is_available(),
             mixed_precision=settings.precision,
             # A step trains one task; the heads of the others have no gradient and are left alone.
             kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
         )
-        self.shard = Shard(self.accelerator.process_index, self.accelerator.num_processes)
-        self.writes: bool = self.accelerator.is_main_process
-        if self.shard.world > 1:
-            atexit.register(_leave_the_group)
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None:
+        """Accelerators of somebody's own share one state, which is as it was; accelerate has no public way to do so."""
+        for state, before in self._before.items():
+            if before:
+                state._shared_state.clear()
+                state._shared_state.update(before)
 
     def gather(self, own: Any) -> list[Any]:
         """One object per process, in the order of the ranks."""

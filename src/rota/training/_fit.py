@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from torch import nn
 
 from rota.callbacks import Callback, RunStart
 from rota.deprecation import renamed_arguments
-from rota.engine import make_engine
+from rota.engine import Trainer, make_engine
 from rota.errors import RotaError
 from rota.evaluation import RunAccess, evaluation_budget, evaluation_tasks
 from rota.policies import Policy
@@ -20,7 +20,7 @@ from rota.runlog import LOG, SUMMARY, LogWriter, Run, write_json
 from rota.settings import Settings
 from rota.sources import Listen, Moment, Source, sources_for
 from rota.streams import Streams, TaskStream, rows_per_step
-from rota.tasks import Task, check_tasks
+from rota.tasks import Task, check_tasks, tasks_from
 from rota.training._best import BestTracker
 from rota.training._callbacks import Callbacks
 from rota.training._checkpoint import Checkpoints
@@ -32,8 +32,9 @@ from rota.training._feedback_queue import FeedbackQueue
 from rota.training._feeds import Feeds
 from rota.training._folder import DISK_FULL, check_same, describe, disk_full, make_folder, refuse_old
 from rota.training._old_arguments import OLD_ARGUMENTS
+from rota.training._own_model import CalledModel, Forward, load_weights, try_first_rows
 from rota.training._progress import ProgressBar
-from rota.training._resolve import resolve_engine, resolve_precision
+from rota.training._resolve import refuse_ignored, resolve_engine, resolve_precision
 
 FLUSH = 100  # lines of the log that may wait in memory
 
@@ -41,11 +42,13 @@ FLUSH = 100  # lines of the log that may wait in memory
 @renamed_arguments(**OLD_ARGUMENTS)
 def fit(
     model: nn.Module,
-    tasks: Sequence[Task],
+    tasks: Sequence[Task] | Mapping[str, Any],
     policy: Policy,
     folder: Path | str,
     settings: Settings | None = None,
     *,
+    forward: Forward | None = None,
+    trainer: Trainer | None = None,
     stream: Streams = TaskStream,
     listen: Listen | Iterable[Listen] | None = None,
     callbacks: Sequence[Callback] = (),
@@ -59,11 +62,15 @@ def fit(
     losses, same weights.
 
     Args:
-        model: Any module that answers `model(task, inputs)`. Afterwards it holds the best weights.
-        tasks: What there is to learn; those without training rows are only evaluated.
+        model: Any module that answers `model(task, inputs)`, or that `forward` knows how to ask. Afterwards it holds
+            the best weights.
+        tasks: What there is to learn; those without training rows are only evaluated. Or data sets by name, whose kinds
+            are what their labels look like (`Task.from_dataset`).
         policy: Over the names of the tasks with training rows.
         folder: A new run folder; an existing one is never overwritten.
         settings: Steps, batch size, learning rate, …; written into `run.json` as the plan of the run.
+        forward: Asks the model: `lambda model, task, inputs: model(**inputs).logits`.
+        trainer: An accelerator, an optimizer and a scheduler of your own.
         stream: `TaskStream` (one task per step), `JointStream` (all tasks, weighted), `MixedStream` (rows of any
             tasks), or what makes one, such as `functools.partial(PoolStream, select=MTUncertainty())`.
         listen: Who tells the policy what it hears: sources of `rota.sources`, functions that turn the `View` of a step
@@ -74,14 +81,18 @@ def fit(
         resume: Continue the run in `folder`: True from its latest checkpoint, or the name of one.
         progress: Whether to show a progress bar.
     """
+    tasks = tasks_from(tasks) if isinstance(tasks, Mapping) else tasks
     check_tasks(tasks)
-    settings = resolve_precision(settings or Settings())
+    settings, own = settings or Settings(), trainer or Trainer()
+    refuse_ignored(settings, own)
+    settings = resolve_precision(settings, own)
     sources = sources_for(policy, listen, settings)
-    context = DistributedContext(settings)
-    with surroundings(threads_for(model, settings), gpu=context.accelerator.device.type == "cuda"):
+    model = model if forward is None else CalledModel(model, forward)
+    context = DistributedContext(settings, own.accelerator)
+    with context, surroundings(threads_for(model, settings), gpu=context.accelerator.device.type == "cuda"):
         context.seed(settings.seed)
         bar = [ProgressBar()] if progress and context.writes else []
-        training = _Training(model, tasks, policy, Path(folder), settings, stream, sources, context)
+        training = _Training(model, tasks, policy, Path(folder), settings, stream, sources, context, own)
         training.before, training.asked = before, bool(callbacks)
         training.callbacks = Callbacks([*bar, *callbacks] if context.writes else [])
         start = training.open(resume)
@@ -113,6 +124,7 @@ class _Training:
         stream: Streams,
         sources: Sequence[Source],
         context: DistributedContext,
+        own: Trainer,
     ) -> None:
         self.tasks, self.policy, self.folder, self.context = tasks, policy, folder, context
         trained = [task for task in tasks if task.trained]
@@ -121,8 +133,9 @@ class _Training:
             trained, policy, rows, settings.seed, context.shard, settings.num_workers, settings.group_lengths
         )
         heard = any(source.each_step and (policy.hears is None or source.says in policy.hears) for source in sources)
-        self.settings, self.not_captured = resolve_engine(settings, waits=heard or self.stream.needs_outcome)
-        self.engine = make_engine(model, tasks, self.settings, context.accelerator)
+        self.settings, self.not_captured = resolve_engine(settings, heard or self.stream.needs_outcome, own)
+        self.engine = make_engine(model, tasks, self.settings, context.accelerator, own)
+        try_first_rows(self.engine.learner, trained)
         limited = evaluation_tasks(tasks, settings.eval_rows)
         self.access = RunAccess(
             self.engine, self.settings, policy, trained, limited, rows, context.shard, context.gather
@@ -168,12 +181,13 @@ class _Training:
     def _announce(self, start: int) -> None:
         settings = self.settings
         self.callbacks.on_start(RunStart(self.folder, self.tasks, settings, start, lambda: self.engine.captures))
-        self.callbacks.on_notice(self.evaluations.budget.told())
-        if self.not_captured:
-            self.callbacks.on_notice(f"engine: eager, because {self.not_captured}")
+        notices = [f"{task.name}: {task.notes['made']}" for task in self.tasks if "made" in task.notes]
+        notices.append(self.evaluations.budget.told())
+        notices += [f"engine: eager, because {self.not_captured}"] if self.not_captured else []
+        for notice in [*notices, self.stream.notice]:
+            if notice:
+                self.callbacks.on_notice(notice)
         self.engine.tell_fallback_to(lambda reason: self.callbacks.on_notice(f"engine: {reason}"))
-        if self.stream.notice:
-            self.callbacks.on_notice(self.stream.notice)
 
     def _end(self, done: int) -> None:
         if self.best.last_step != done:
@@ -210,7 +224,7 @@ class _Training:
         torch.set_num_threads(run.info["threads"])
         self.checkpoints = Checkpoints(self.folder, run.info["id"])
         if run.finished:
-            self.access.model.load_state_dict(self.checkpoints.load_best(run.summary["best"]["step"]))
+            load_weights(self.access.model, self.checkpoints.load_best(run.summary["best"]["step"]))
             return None
         found = self.checkpoints.load(resume if isinstance(resume, str) else None)
         if found and self.context.writes:
@@ -219,11 +233,7 @@ class _Training:
         self.log = LogWriter(self.folder / LOG, found[0]["log"] if found else 0) if self.context.writes else None
         skips = self.settings.on_nan == "skip" or self.stream.needs_outcome  # a round leaves a broken branch out
         self.queue = FeedbackQueue(self.policy, self._write, self.settings.delay or 0, skips, self.feeds.word)
-        self.checkpointer = self._make_checkpointer()
-        return self.checkpointer.restore(*found) if found else 0
-
-    def _make_checkpointer(self) -> Checkpointer:
-        return Checkpointer(
+        self.checkpointer = Checkpointer(
             self.folder,
             self.checkpoints,
             self.context,
@@ -234,6 +244,7 @@ class _Training:
             {"policy": self.policy, "queue": self.queue, "feeds": self.feeds},
             self.settings,
         )
+        return self.checkpointer.restore(*found) if found else 0
 
     def _write(self, line: dict[str, Any]) -> None:
         if self.log is not None:
@@ -280,7 +291,7 @@ class _Training:
         self.context.wait()
         scores: dict[int, dict[str, Any]] = {}
         for step in sorted(self.best.kept_steps, key=lambda step: step == self.best.best_step):  # that one stays
-            self.access.model.load_state_dict(self.checkpoints.load_best(step))
+            load_weights(self.access.model, self.checkpoints.load_best(step))
             scores[step] = {"test": self.evaluations.reported("test")}
             if self.evaluations.budget.all_at_end:
                 known = self.best.last if step == done else None

@@ -6,26 +6,47 @@ import os
 
 import torch
 
+from rota.engine import Trainer
+from rota.errors import RotaError
 from rota.settings import Settings
 
 DELAY = 4
 """Steps that a GPU may be behind the loop, where nobody waits for their losses."""
 
 
-def resolve_precision(settings: Settings) -> Settings:
-    """The settings with a precision that suits the device."""
+def refuse_ignored(settings: Settings, own: Trainer) -> None:
+    """Refuse settings of an optimizer beside one of somebody's own, which has its own."""
+    named = {"optimizer", "lr", "weight_decay", "decay_all", "momentum", "betas", "eps", "warmup", "schedule"}
+    given = sorted(named & settings.model_fields_set)
+    if own.optimizer is not None and given:
+        raise RotaError(
+            f"An optimizer of your own has its own settings. Found Settings({given[0]}=…) beside it. Leave it out."
+        )
+
+
+def resolve_precision(settings: Settings, own: Trainer) -> Settings:
+    """The settings with a precision that suits the device, or that of somebody's own accelerator."""
+    if own.accelerator is not None:
+        theirs = own.accelerator.mixed_precision
+        if settings.precision not in ("auto", theirs):
+            raise RotaError(
+                f"An accelerator of your own expects its own precision, {theirs}. Found Settings(precision="
+                f"'{settings.precision}'). Leave it out."
+            )
+        return settings.model_copy(update={"precision": theirs})
     if settings.precision != "auto":
         return settings
     half = _on_cuda(settings) and torch.cuda.is_bf16_supported()
     return settings.model_copy(update={"precision": "bf16" if half else "no"})
 
 
-def resolve_engine(settings: Settings, waits: bool) -> tuple[Settings, str | None]:
+def resolve_engine(settings: Settings, waits: bool, own: Trainer) -> tuple[Settings, str | None]:
     """The settings with an engine and a delay, and where a captured engine was wanted, why it is not used.
 
     Args:
         settings: With a precision.
         waits: Whether somebody hears of each step: then losses are read at once, unless a delay is asked for.
+        own: Objects of somebody's own.
     """
     cuda = _on_cuda(settings)
     delay, engine, reason = settings.delay, settings.engine, None
@@ -34,7 +55,7 @@ def resolve_engine(settings: Settings, waits: bool) -> tuple[Settings, str | Non
     if engine == "auto" and not cuda:
         engine = "eager"  # nobody expects anything else
     if engine != "eager":
-        reason = _why_eager(settings, cuda)
+        reason = _why_eager(settings, cuda, own)
         engine = "eager" if reason else "compile" if engine == "compile" else "graph"
     return settings.model_copy(update={"delay": delay, "engine": engine}), reason
 
@@ -43,9 +64,10 @@ def _on_cuda(settings: Settings) -> bool:
     return settings.device == "auto" and torch.cuda.is_available()
 
 
-def _why_eager(settings: Settings, cuda: bool) -> str | None:
+def _why_eager(settings: Settings, cuda: bool, own: Trainer) -> str | None:
     obstacles = {
         "there is no CUDA device": not cuda,
+        "accelerator or optimizer are your own": own != Trainer(),
         "several processes train together": int(os.environ.get("WORLD_SIZE", 1)) > 1,
         "gradients are accumulated": settings.accumulate > 1,
         "fp16 scales its gradients": settings.precision == "fp16",

@@ -1,0 +1,101 @@
+"""Models of somebody's own: called as they want to be, and tried before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rota.engine import Learner, at_least_float
+from rota.errors import RotaError
+from rota.tasks import Task
+
+Forward = Callable[[nn.Module, str, dict[str, Tensor]], Tensor]
+"""Asks a model about inputs of a task, by their names; returns what the head of the task says of each row."""
+TRIED = 2  # rows of each task
+
+
+class CalledModel(nn.Module):
+    """A model that answers `model(task, inputs)` by a function of yours. Its weights are those of your model, under
+    their own names."""
+
+    def __init__(self, model: nn.Module, forward: Forward) -> None:
+        super().__init__()
+        self.model, self._forward = model, forward
+
+    def forward(self, task: str, inputs: dict[str, Tensor]) -> Tensor:
+        return self._forward(self.model, task, inputs)
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        return self.model.state_dict(*args, **kwargs)
+
+    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        return self.model.load_state_dict(*args, **kwargs)
+
+
+def kept_weights(model: nn.Module) -> dict[str, Tensor]:
+    """What a checkpoint holds of a model: everything; of a model of somebody's own, who makes it again, not what is
+    frozen, such as the base under an adapter."""
+    state: dict[str, Tensor] = model.state_dict()
+    if callable(getattr(model, "describe", None)):
+        return state
+    frozen = {own.data_ptr() for own in model.parameters() if not own.requires_grad and own.numel()}
+    return {name: own for name, own in state.items() if own.data_ptr() not in frozen} if frozen else state
+
+
+def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Bring back what `kept_weights` returned."""
+    model.load_state_dict(tensors, strict=tensors.keys() == kept_weights(model).keys() == model.state_dict().keys())
+    missing = kept_weights(model).keys() ^ tensors.keys()
+    if missing:
+        raise RotaError(f"Expected the weights that are trained. Missing or unknown: {', '.join(sorted(missing)[:5])}.")
+
+
+def try_first_rows(learner: Learner, tasks: Sequence[Task]) -> None:
+    """Send the first rows of every task through the model, and refuse what cannot be trained, with a sentence. Nothing
+    of it is left: no dropout is drawn, and no buffer changes.
+
+    Args:
+        learner: Has the model.
+        tasks: Those that are trained.
+    """
+    modes = {module: module.training for module in learner.model.modules()}
+    learner.model.eval()
+    try:
+        with torch.no_grad(), torch.random.fork_rng():
+            for task in tasks:
+                _try(learner, task)
+    finally:
+        for module, training in modes.items():
+            module.training = training
+
+
+def _try(learner: Learner, task: Task) -> None:
+    rows = task.splits["train"]
+    batch = rows.batch(np.arange(min(TRIED, len(rows)))).to(learner.device)
+    try:
+        outputs = learner.model(task.name, batch.inputs)
+    except Exception as error:
+        shapes = ", ".join(f"{name} {tuple(own.shape)}" for name, own in batch.inputs.items())
+        raise RotaError(
+            f"The model expects to be asked as model(task, inputs) for task '{task.name}', with inputs {shapes}. Found "
+            f"{type(error).__name__}: {error}. Say how it is called: fit(…, forward=lambda model, task, inputs: …)."
+        ) from error
+    if not isinstance(outputs, Tensor):
+        raise RotaError(
+            f"The model expects to answer with a tensor for task '{task.name}'. Found {type(outputs).__name__}. Take "
+            f"the part that counts: fit(…, forward=lambda model, task, inputs: model(**inputs).logits)."
+        )
+    try:
+        losses = task.kind.losses(at_least_float(outputs), batch.labels)
+        fits = losses.shape == (len(batch),) and (task.kind.sees != "row" or outputs.shape[-1] == task.kind.width)
+    except (RuntimeError, IndexError, ValueError):
+        fits = False
+    if not fits:
+        raise RotaError(
+            f"Task '{task.name}' ({task.kind!r}) expects {task.kind.width} numbers for each of {len(batch)} rows. "
+            f"Found an answer of shape {tuple(outputs.shape)}, for labels of shape {tuple(batch.labels.shape)}."
+        )
