@@ -29,6 +29,9 @@ def train(
     mixture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="weights from a file of `rota improve`; method fixed by default")
     ] = None,
+    tracker: Annotated[
+        str | None, typer.Option(metavar="NAME", help="send losses, scores and shares to tensorboard, wandb, mlflow, …")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="no progress bar, no table")] = False,
     *,
     fields: dict[str, Any],
@@ -55,7 +58,13 @@ def train(
     from rota.runs import run_plan  # late: it loads torch
 
     done = resume is not None and (folder / SUMMARY).is_file()
-    run = run_plan(plan, folder, resume=(checkpoint or True) if resume else False, progress=not quiet)
+    callbacks = []
+    if tracker is not None:
+        from rota.integrations.trackers import TrackerCallback
+
+        callbacks.append(TrackerCallback(tracker))
+    going_on: bool | str = (checkpoint or True) if resume else False
+    run = run_plan(plan, folder, resume=going_on, progress=not quiet, callbacks=callbacks)
     if not quiet and int(os.environ.get("RANK", 0)) == 0:
         console = Console()
         if done:

@@ -1,6 +1,7 @@
 """Tables and pictures from run logs: one page that a person reads. Never imports torch."""
 
 from rota.deprecation import renamed_names
+from rota.report._card import model_card
 from rota.report._page import ReportPage, Section
 from rota.report._plots import figure_html
 from rota.report._simulation import write_simulation
@@ -11,6 +12,7 @@ __all__ = [
     "ReportPage",
     "Section",
     "figure_html",
+    "model_card",
     "refuse_without_packages",
     "report_text",
     "write_report",
