@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench clean
+.PHONY: help demo test test-all lint bench mutate clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -34,7 +34,11 @@ lint: .venv/installed ## style and types
 	@$(BIN)/mypy
 
 bench: .venv/installed ## ratios against limits and neighbours, each in one run
-	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	@for file in $(sort $(filter-out benchmarks/mutate.py benchmarks/mutants.py,$(wildcard benchmarks/*.py))); do \
+		echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+mutate: .venv/installed ## would the tests notice a mistake in the mathematics? Half an hour
+	@$(BIN)/python benchmarks/mutate.py
 
 clean: ## remove .venv and caches, keep runs
 	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis

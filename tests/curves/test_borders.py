@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,49 @@ def test_a_line_has_no_jump_and_a_staircase_nothing_else():
     stairs, of_stairs = measured(1 - (visits // LENGTH) * 0.1)
     assert stairs.jumps[0] == pytest.approx(stairs.falls[0]) == pytest.approx(0.5)
     assert of_line < 0.1 < 0.9 < of_stairs
+
+
+@pytest.mark.parametrize("length", [4, 5, 10, 11])
+def test_jumps_and_falls_are_their_definitions(length):
+    losses = np.random.default_rng(length).random(3 * length + 2)
+    borders, _ = measured(losses, length=length)
+    quarter = np.arange(length) * 4 // length
+    q = [[losses[p * length : (p + 1) * length][quarter == k].mean() for k in range(4)] for p in range(3)]
+    jumps = [5 / 4 * (a[3] - b[0]) - 1 / 4 * (a[1] - b[2]) for a, b in itertools.pairwise(q)]
+    assert borders.jumps[0] == pytest.approx(sum(jumps))
+    assert borders.falls[0] == pytest.approx(q[0][3] - q[2][3])
+    assert borders.passed[0] == 2
+
+
+def test_shares_are_means_of_normal_distributions():
+    """The share of a task is N(common, 0.1), and what all have in common N(0.75, 0.25); its jumps are N(share · fall,
+    13 · borders · noise² / length). The means of all that is unknown solve one system of equations."""
+    borders = PassBoundaries(["a", "b", "c"], np.array([20.0, 40.0, 400.0]))
+    borders.jumps[:], borders.falls[:], borders.passed[:] = [0.2, 0.3, 0.0], [0.8, 2.0, 0.0], [1, 3, 0]
+    scales, noise = np.array([1.0, 2.0, 1.0]), np.array([0.2, 0.6, 0.1])
+    matrix, right = np.zeros((4, 4)), np.zeros(4)  # of the common share, and of three tasks
+    matrix[0, 0], right[0] = 1 / 0.25, 0.75 / 0.25
+    for k in range(3):
+        matrix[[0, k + 1], [0, k + 1]] += 1 / 0.1
+        matrix[[0, k + 1], [k + 1, 0]] -= 1 / 0.1
+        if borders.passed[k]:
+            variance = 13 * borders.passed[k] * (noise[k] / scales[k]) ** 2 / (20, 40)[k]
+            fall, jump = borders.falls[k] / scales[k], borders.jumps[k] / scales[k]
+            matrix[k + 1, k + 1] += fall**2 / variance
+            right[k + 1] += jump * fall / variance
+    expected = np.linalg.solve(matrix, right)[1:]
+    assert ((expected > 0.15) & (expected < 0.7)).all()
+    np.testing.assert_allclose(borders.shares(scales, noise), expected, atol=1e-9)
+
+
+def test_who_rises_says_nothing_and_shares_stay_between_nothing_and_all():
+    borders = PassBoundaries(["a"], np.array([20.0]))
+    borders.jumps[:], borders.falls[:], borders.passed[:] = 0.5, -0.5, 2
+    assert borders.shares(np.ones(1), np.full(1, 0.1)).tolist() == pytest.approx([0.75])
+    borders.falls[:] = 0.1
+    assert borders.shares(np.ones(1), np.full(1, 1e-9)).tolist() == [1.0]
+    borders.jumps[:] = -0.5
+    assert borders.shares(np.ones(1), np.full(1, 1e-9)).tolist() == [0.0]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 1.0])

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rota.errors import RotaError
-from rota.offpolicy import ESTIMATORS, Log, Visit, as_log, best_mixture, heard, improving, read_logs, value
+from rota.offpolicy import ESTIMATORS, Log, Visit, _mixture, as_log, best_mixture, heard, improving, read_logs, value
+from rota.offpolicy._planned import _tilted, softmax_of
 from rota.policies import Cycle, Exp3S, Hold, uniform
 from rota.settings import Settings
 
@@ -65,6 +66,26 @@ def test_the_logging_policy_gets_its_mean_reward_by_wis():
     assert found.value == pytest.approx(rewards.mean(), abs=1e-12)
     assert found.effective_sample_size == pytest.approx(400)
     assert found.stderr == pytest.approx(rewards.std() / math.sqrt(400))
+
+
+def test_errors_by_hand():
+    """w = q / π = 2 q: of a 1.5, of b 0.5; so w r = 1.5 · 2, 0.5 · 1, 0.5 · 3."""
+    log = ["a", "b", "b"], [0.5, 0.5, 0.5], [2.0, 1.0, 3.0]
+    found = value(log, {"a": 3, "b": 1}, "is")
+    terms = np.array([3.0, 0.5, 1.5])
+    assert found.value == pytest.approx(terms.sum() / 3)
+    assert found.stderr == pytest.approx(math.sqrt(((terms - terms.mean()) ** 2).sum() / 2 / 3))
+    assert found.interval(1.0) == pytest.approx((found.value - found.stderr, found.value + found.stderr))
+    wide = found.interval()
+    assert wide[1] - wide[0] == pytest.approx(2 * 1.96 * found.stderr)
+    # By wis: 5 / 2.5 = 2; the errors of the terms are 1.5 · 0, 0.5 · 1, 0.5 · 1.
+    assert value(log, {"a": 3, "b": 1}).value == 2.0
+    assert value(log, {"a": 3, "b": 1}).stderr == pytest.approx(math.sqrt(0.5) / 2.5)
+
+
+def test_one_decision_says_nothing_about_its_error():
+    assert math.isnan(value((["a"], [0.5], [1.0]), {"a": 1}, "is").stderr)
+    assert not math.isnan(value((["a", "a"], [0.5, 0.5], [1.0, 1.0]), {"a": 1}, "is").stderr)
 
 
 @given(st.floats(0.05, 1))
@@ -125,6 +146,25 @@ def test_without_entropy_the_best_task_gets_everything():
     assert best_mixture(log, 0.0, optimiser="softmax").probabilities(0).tolist() == [0, 0, 1]
     assert best_mixture(log, 0.0).probabilities(0)[2] > 0.99
     assert best_mixture(log, 1e6, optimiser="softmax").probabilities(0) == pytest.approx(1 / 3, abs=1e-5)
+
+
+def test_the_search_tries_as_many_mixtures_as_the_paper(monkeypatch):
+    tried, real = [], _mixture._entropy
+    monkeypatch.setattr(_mixture, "_entropy", lambda q: (tried.append(q), real(q))[1])
+    best_mixture(draws(0), 0.2)
+    assert len(tried) == 50 * 64
+    assert tried[0] == pytest.approx(1 / 3, abs=0.3)
+    tried.clear()
+    best_mixture(draws(0), 0.2, iterations=3, population=5)
+    assert len(tried) == 15
+
+
+def test_small_weights_of_the_entropy_do_not_overflow():
+    means = np.array([0.0, 1.0, 0.5])
+    assert softmax_of(means, 1e-4).tolist() == [0, 1, 0]
+    assert _tilted(np.array([0.2, 0.2, 0.6]), means, 1e-4).tolist() == [0, 1, 0]
+    # By hand: 0.2 · 1, 0.2 · 4, 0.6 · 2
+    assert _tilted(np.array([0.2, 0.2, 0.6]), means, 1 / math.log(4)) == pytest.approx(np.array([0.2, 0.8, 1.2]) / 2.2)
 
 
 def test_the_search_does_not_depend_on_anything_but_its_seed():
@@ -235,6 +275,9 @@ def test_what_was_heard_can_be_the_reward(run):
         ((["a", "b"], [0.5, 0.0], [1, 1]), {"a": 1}, "Found 0.0 for task 'b'"),
         ((["a", "b"], [0.5, 1.5], [1, 1]), {"a": 1}, "Found 1.5 for task 'b'"),
         ((["a", "b"], [0.5, 1.0], [1, 1]), {"a": 1}, "task 'b' chosen with certainty"),
+        ((["a", "b", "c"], [0.5, 1.0, 1.0], [1, 1, 1]), {"a": 1}, "task 'b' chosen with certainty"),
+        ((["a", "b", "c"], [0.5, -1.0, 2.0], [1, 1, 1]), {"a": 1}, "Found -1.0 for task 'b'"),
+        ((["a", "b", "c"], [0.5, 0.5, 0.5], [1, math.inf, math.nan]), {"a": 1}, "Found others for task 'b'"),
         ((["a", "b"], [0.5, 0.5], [1, math.nan]), {"a": 1}, "Found others for task 'b'"),
         ((["a", "b"], [0.5, 0.5], [1]), {"a": 1}, "three arrays of one length"),
         (([], [], []), {"a": 1}, "Found none with a reward"),
@@ -251,10 +294,13 @@ def test_what_cannot_be_estimated_is_refused_by_name(log, mixture, sentence):
 def test_a_task_that_was_never_tried_is_refused_by_name():
     log = Log(("a", "b"), np.array([0, 0]), np.array([0.5, 0.5]), np.array([1.0, 0.0]))
     assert value(log, {"a": 1}).value == 0.5
+    assert value(log, {"a": 1}, "dr").value == 0.5
     with pytest.raises(RotaError, match="none for 'b'"):
         value(log, {"a": 1, "b": 1})
     with pytest.raises(RotaError, match="none for 'b'"):
         best_mixture(log, 0.2)
+    with pytest.raises(RotaError, match="none for 'b'"):
+        best_mixture(log)
 
 
 def test_schedules_joint_steps_and_other_tasks_are_refused(run, tmp_path):

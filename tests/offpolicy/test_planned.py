@@ -9,6 +9,7 @@ import pytest
 
 from rota.errors import RotaError
 from rota.offpolicy import Log, best_mixture, planned, read_logs
+from rota.offpolicy._planned import _scores
 from rota.simulation import MTLBandit
 
 ARMS, STEPS = 8, 2000
@@ -39,6 +40,42 @@ def test_a_plan_beats_a_uniform_mixture(noise):
         oracles.append(play(bandit, bandit.oracle.probabilities(0), 100 + seed)[0] - base)
     assert min(gains) > 0
     assert np.mean(gains) > 0.8 * np.mean(oracles)
+
+
+def test_scores_are_rebuilt_from_rewards_by_hand():
+    """1 less a reward, in units of 4; without one a score stays, and before the first it is 0. Of two runs the mean, as
+    far as both of them go."""
+    rewards = np.array([0.0, 3.0, 9.0, 0.0, 1.0, 2.0, 0.0, 0.0, 9.0])
+    log = Log(("a", "b", "c"), np.array([0, 0, 2, 0, 0, 0, 0, 1, 2]), np.full(9, 0.3), rewards)
+    assert _scores(log, 0, 4.0).tolist() == [0.0, 0.25, 0.25, 0.75, 0.5, 0.5]
+    with pytest.raises(RotaError, match="Found 1 of 'b'"):
+        _scores(log, 1, 4.0)
+    runs = Log(("a",), np.zeros(8, dtype=int), np.full(8, 0.5), np.array([2.0, 0, 0, 4, 1, 0, 0, 0]), (0, 5))
+    assert _scores(runs, 0, 4.0).tolist() == [0.25, 0.25, 0.25]
+    first = Log(("a",), np.zeros(4, dtype=int), np.full(4, 0.5), np.array([2.0, 0, 0, 4]))
+    assert _scores(first, 0, 4.0).tolist() == [0.5, 0.5, 0.5, 0.0]
+
+
+@pytest.mark.parametrize(("noise", "caution"), [(0.0, 0.0), (0.2, 0.2)])
+def test_noisy_scores_keep_a_fifth_of_what_was_logged(monkeypatch, noise, caution):
+    rng = np.random.default_rng(0)
+    chosen = np.arange(1200) % 2
+    scores = np.where(chosen == 0, 0.9 * (1 - np.exp(-np.arange(1200) / 900)), 0.5) + noise * rng.normal(size=1200)
+    log = Log(("a", "b"), chosen, np.full(1200, 0.5), np.clip(1 - scores, 0.01, None))
+    careful = planned(log).mixture.probabilities(0)
+    monkeypatch.setattr("rota.offpolicy._planned.CAUTION", 0.0)
+    bold = planned(log).mixture.probabilities(0)
+    assert bold[0] > 0.6
+    assert careful == pytest.approx((1 - caution) * bold + caution * 0.5, abs=1e-3)
+
+
+def test_a_predicted_gain_is_nearly_the_true_one():
+    for seed in range(3):
+        bandit = MTLBandit(ARMS, STEPS, seed=500 + seed)
+        base, log = play(bandit, np.full(ARMS, 1 / ARMS), seed)
+        plan = planned(log)
+        gain = play(bandit, plan.mixture.probabilities(0), 100 + seed)[0] - base
+        assert plan.predicted_gain == pytest.approx(gain, abs=0.03)
 
 
 def test_the_scale_of_rewards_does_not_matter():
@@ -99,9 +136,14 @@ def test_several_folders_remember_where_runs_begin(tmp_path):
     import json
 
     task = {"rows": {"train": 5}, "unit": 1.0}
-    for name, steps in (("one", 6), ("two", 4)):
+    helps = {**task, "auxiliary": True}
+    for name, steps, tasks in (
+        ("one", 6, {"a": task, "b": helps}),
+        ("two", 4, {"b": task, "a": task}),
+        ("three", 2, {"b": task, "a": helps, "c": {**task, "rows": {}}}),
+    ):
         (tmp_path / name).mkdir()
-        info = {"schema": 1, "id": name, "plan": {}, "tasks": {"a": task, "b": task}}
+        info = {"schema": 1, "id": name, "plan": {}, "tasks": tasks}
         from rota.runlog import SCHEMA
 
         (tmp_path / name / "run.json").write_text(json.dumps({**info, "schema": SCHEMA}))
@@ -118,6 +160,8 @@ def test_several_folders_remember_where_runs_begin(tmp_path):
             for k in range(steps)
         ]
         (tmp_path / name / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    log = read_logs([tmp_path / "one", tmp_path / "two"], lambda visit: visit.value)
-    assert log.starts == (0, 6)
-    assert [len(chosen) for chosen, _ in log.runs()] == [6, 4]
+    log = read_logs([tmp_path / "one", tmp_path / "two", tmp_path / "three"], lambda visit: visit.value)
+    assert log.starts == (0, 6, 10)
+    assert [len(chosen) for chosen, _ in log.runs()] == [6, 4, 2]
+    assert (log.tasks, log.auxiliary) == (("a", "b"), {"b"})  # as the first run has them
+    assert log.chosen.tolist() == [0, 1] * 6

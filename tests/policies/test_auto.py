@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rota.curves import History, fit_curve
+from rota.curves import Bank, History, fit_curve
+from rota.curves._bank import LINES, PRIOR
 from rota.errors import RotaError
 from rota.feedback import Feedback
 from rota.policies import Auto, AutoDev, uniform
@@ -79,6 +80,42 @@ def test_a_further_pass_over_memorised_rows_promises_less_though_all_losses_are_
     assert fresh["a"] == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(("slower", "share"), [(0.25, 0.75), (0.4, 0.25)])
+def test_after_three_passes_a_memorised_row_counts_a_third(slower, share):
+    """With three passes behind it, a visit of b counts exp(-(3 - 1) / 2) or less: 0.35 at the first of the fifty that
+    are left, 0.31 at the last. So a, whose rows never come again, gets the rest if it learns 0.4 times as fast as b,
+    and not if it learns a quarter as fast."""
+    sizes = {"sizes": {"a": 1e6, "b": 100}, "batch_size": 1, "prior": "uniform"}
+    policy = Auto(["a", "b"], horizon=600, **sizes, guard="always", max_heard_passes=1e9, momentum=0, blend=0)
+    shares = told(policy, {"a": lambda visit: 1 - slower * visit / 600, "b": lambda visit: 1 - visit / 600}, 300)
+    assert shares["b"] == pytest.approx(share)
+
+
+def test_who_is_deaf_knows_what_it_knew_after_two_passes():
+    """However long it goes on: passes of 20 visits, so 40 of them are heard."""
+
+    def curves(visits):
+        policy = Auto(["a"], sizes={"a": 20}, batch_size=1, guard="always")
+        for visit in range(visits):
+            policy.losses.add(0, np.exp(-visit / 30))
+        return policy.losses.curves(policy.memorised())[0]
+
+    asked = np.array([[10.0, 40.0, 80.0]])
+    np.testing.assert_array_equal(curves(300).scores(asked), curves(40).scores(asked))
+    assert abs(curves(39).scores(asked) - curves(40).scores(asked)).max() > 1e-6
+
+
+def test_who_is_half_guarded_hears_everything():
+    policy, all_of_it = (Auto(["a"], sizes={"a": 20}, batch_size=1, guard=guard) for guard in ("always", "never"))
+    for visit in range(300):
+        policy.losses.add(0, np.exp(-visit / 30))
+        all_of_it.losses.add(0, np.exp(-visit / 30))
+    asked, half = np.array([[10.0, 40.0, 400.0]]), np.array([0.5])
+    heard = all_of_it.losses.curves(all_of_it.memorised())[0].scores(asked)
+    np.testing.assert_array_equal(policy.losses.curves(half)[0].scores(asked), heard)
+    assert abs(policy.losses.curves(half + 0.1)[0].scores(asked) - heard).max() > 0.01
+
+
 def test_losses_of_later_passes_over_memorised_rows_are_not_heard(monkeypatch):
     """Without what a further pass promises less: who hears everything takes memory for learning."""
     monkeypatch.setattr("rota.policies._auto.WORN_PASSES", 1e9)
@@ -104,6 +141,118 @@ def test_a_task_that_has_fallen_below_its_best_is_lifted():
     left = told(Auto(["a", "b"], horizon=1200, fallen_boost=0), losses, 300)
     assert left["b"] < 0.4
     assert lifted["b"] > 0.6
+
+
+def test_the_least_shares_by_hand():
+    """Six tasks, of which each has a prior share of 1/6 and had 100 visits of the 1200 that are planned. A flat curve,
+    and one whose rise may be chance, are waited for; so is not who rises for sure, nor who had half of its fair share.
+    """
+    policy = Auto(list("abcdef"), horizon=1200, kept=["f"])
+    for k, visits in enumerate([99, 99, 99, 99, 101, 200]):
+        for visit in range(visits):
+            policy.losses.add(k, float(k == 3 and abs(visit - 50)))  # d was better once
+    weights, rises = np.zeros((6, len(PRIOR))), np.zeros((6, len(PRIOR)))
+    weights[:, 1], rises[:, 1] = 1.0, [0.25, 0.15, 0.25, 0.25, 0.0, 0.0]
+    weights[0, :2] = 0.6, 0.4
+    nothing = np.zeros((6, len(PRIOR)))
+    bank = Bank(policy.losses.visits, weights, nothing, rises, np.zeros(6), nothing, nothing)
+    least = policy._least(bank, np.full(6, 0.1), horizon=1200, left=600)
+    # a: flat; b: 0.15 < 2 · 0.1; c: 0.25 > 2 · 0.1; d: fallen; e: had its half; f: kept.
+    expected = np.array([1, 1, 0.5, 2, 0.5, 1]) / 6
+    np.testing.assert_allclose(least, expected)
+    policy = Auto(list("abcdef"), horizon=1200, floor=1.0, fallen_boost=3)
+    assert policy._least(bank, np.full(6, 0.1), horizon=1200, left=600).sum() == pytest.approx(1)
+
+
+def test_the_least_shares_where_nobody_may_be_worse_by_hand():
+    """Two lines that go on to somewhere below 1, with 150 visits more as a fair share. a would rise from 0.1 to 0.149,
+    by 0.0008 with the last of sixty parts, so that it is not worse without the last two; b, from 0.5, by 0.0021."""
+    policy = Auto(["a", "b"], objective="nobody-worse")
+    for visit in range(300):
+        for k in range(2):
+            policy.losses.add(k, 1 - visit / 600)
+    line, nothing = np.zeros((2, len(PRIOR))), np.zeros((2, len(PRIOR)))
+    line[:, LINES.start] = 1.0
+    bank = Bank(np.full(2, 300.0), line, nothing, line * [[0.1], [0.5]], np.zeros(2), nothing, nothing)
+    least = policy._least(bank, np.zeros(2), horizon=900, left=300)
+    np.testing.assert_allclose(least, [0.5 * 58 / 60, 0.5])
+
+
+def test_the_first_plan_comes_as_soon_as_enough_was_heard():
+    """A tenth of the horizon; without one, ten losses of each task."""
+    for options in ({"horizon": 1000, "every": 50}, {"every": 10}):
+        policy = Auto(["a", "b"], **options)
+        heard = 100 if "horizon" in options else 20
+        told(policy, {"a": falling, "b": done}, heard // 2 - 1)
+        policy.observe(Feedback("a", 0.9))
+        assert policy.shares(0) == {"a": 0.5, "b": 0.5}
+        policy.observe(Feedback("b", 0.1))
+        assert policy.shares(0)["a"] != 0.5
+
+
+def test_who_does_not_count_is_not_lifted_when_it_falls():
+    def harmed(visit):
+        return 1 - min(visit, 150) / 200 + max(visit - 150, 0) / 300
+
+    policy = Auto(["a", "b"], horizon=1200, importance={"a": 1, "b": 0})
+    assert told(policy, {"a": falling, "b": harmed}, 300)["b"] < 0.4
+
+
+def test_the_past_counts_as_much_as_its_momentum_says():
+    losses = {"a": falling, "b": done}
+    new = told(Auto(["a", "b"], horizon=100, every=100, momentum=0.0), losses, 50)["a"]
+    assert new > 0.6
+    assert told(Auto(["a", "b"], horizon=100, every=100, momentum=0.75), losses, 50)["a"] == pytest.approx(
+        0.75 * 0.5 + 0.25 * new
+    )
+
+
+def test_the_prior_decides_between_equals_alone():
+    """The prior is for a, by nine to one; b gets the rest of the budget as soon as it learns a little faster."""
+    options = {"horizon": 1200, "prior": {"a": 9, "b": 1}, "momentum": 0, "blend": 0}
+    slower = told(Auto(["a", "b"], **options), {"a": lambda visit: 1 - 0.8 * visit / 2400, "b": falling}, 300)
+    assert slower["b"] == pytest.approx(0.55)  # half of its prior share, and the half that is shared out
+    equal = told(Auto(["a", "b"], **options), {"a": done, "b": done}, 300)
+    assert equal["a"] > 0.65
+
+
+def test_nobody_worse_takes_nothing_from_who_is_done_but_what_it_does_not_need():
+    losses = {"a": falling, "b": done}
+    best = told(Auto(["a", "b"], horizon=1200), losses, 300)
+    fair = told(Auto(["a", "b"], horizon=1200, objective="nobody-worse"), losses, 300)
+    assert fair == pytest.approx(best)
+
+
+def test_plans_come_every_fifty_steps_or_sixty_times_a_run():
+    assert [Auto(["a"], horizon=horizon).every for horizon in (None, 60, 3000, 3060, 6000)] == [50, 50, 50, 51, 100]
+    assert Auto(["a"], horizon=6000, every=7).every == 7
+    assert Auto(["a"], horizon=1, every=1).every == 1
+
+
+def test_a_pass_has_as_many_visits_as_batches():
+    policy = Auto(["a", "b"], sizes={"a": 640, "b": 96})
+    assert policy.batches.tolist() == [20, 3]  # of 32 rows
+    assert Auto(["a", "b"], sizes={"a": 0, "b": 96}).batches[0] > 0
+    assert Auto(["a", "b"], sizes={"a": 640, "b": 96}, batch_size=16).batches.tolist() == [40, 6]
+
+
+def test_the_reference_is_the_mean_of_the_first_ten_losses():
+    policy = Auto(["a", "b", "c"], references={"b": 0.5})
+    policy.losses.add(0, 3.0)
+    assert policy.losses.references.tolist() == [3.0, 0.5, 1.0]
+    for loss in (1.0, 2.0, *range(7), 100.0, 200.0):
+        policy.losses.add(0, loss)
+    assert policy.losses.references[0] == (3 + 1 + 2 + 21) / 10
+
+
+def test_a_likelihood_is_at_most_one_and_losses_have_a_limit():
+    policy = Auto(["a", "b", "c"], score="likelihood")
+    for k, loss in enumerate((0.5, -3.0, 1e9)):
+        policy.losses.add(k, loss)
+        policy.losses.add(k, loss)
+    bank, _ = policy.losses.curves(np.zeros(3))
+    assert bank.scores(np.full((3, 1), 2.0))[:, 0] == pytest.approx([np.exp(-0.5), 1.0, 0.0])
+    assert policy.losses.references.tolist() == [0.5, 1.0, 1e6]
 
 
 def test_importance_and_kept_shares():
@@ -211,6 +360,14 @@ def test_where_scores_are_heard_nobody_is_guarded_against_memorising():
     assert policy.memorised().tolist() == [0.0, 1.0]
 
 
+def test_scores_are_at_most_one_and_at_least_minus_one():
+    wild, tame = AutoDev(["a", "b"]), AutoDev(["a", "b"])
+    for one, other in ((1.7, 1.0), (-3.0, -1.0), (0.4, 0.4), (1.0, 1.0)):
+        wild.observe(Feedback("a", one))
+        tame.observe(Feedback("a", other))
+    assert wild.state_dict() == tame.state_dict()
+
+
 def test_a_thousand_tasks_work():
     tasks = [f"t{k}" for k in range(1000)]
     policy, rng = Auto(tasks, horizon=400, every=100), np.random.default_rng(0)
@@ -223,6 +380,8 @@ def test_a_thousand_tasks_work():
     ("options", "sentence"),
     [
         ({"floor": 2}, "floor between 0 and 1"),
+        ({"momentum": -0.1}, "momentum between 0 and 1"),
+        ({"every": 0}, "horizon and an every of one or more"),
         ({"horizon": 0}, "horizon and an every of one or more"),
         ({"prior": "cube"}, "Unknown prior 'cube'"),
         ({"prior": {"a": 1}}, "Missing: b"),

@@ -139,6 +139,17 @@ def test_hold_hears_a_late_word_of_a_round_whose_other_word_was_passed_on():
     assert [(heard.value, heard.about) for heard in child.heard] == [(1.0, "loss"), (2.0, "score")]
 
 
+def test_hold_keeps_a_round_of_which_a_word_is_still_to_come():
+    child = Listener()
+    policy, rng = Hold(child, steps=2), np.random.default_rng(0)
+    choices = [policy.choose(step, rng) for step in range(4)]
+    policy.observe(choices[1].scored(1.0, about="loss"))
+    policy.observe(choices[0].scored(2.0, about="score"))  # half of it
+    policy.observe(choices[3].scored(3.0, about="loss"))  # a later round is passed on
+    policy.observe(choices[1].scored(4.0, about="score"))
+    assert [(heard.value, heard.about) for heard in child.heard] == [(1.0, "loss"), (3.0, "loss"), (3.0, "score")]
+
+
 def test_hold_forgets_rounds_that_were_passed_on():
     policy, rng = Hold(Listener(), steps=2), np.random.default_rng(0)
     for step in range(40):

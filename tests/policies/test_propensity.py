@@ -8,7 +8,7 @@ from scipy import stats
 
 from rota.errors import RotaError
 from rota.feedback import Feedback
-from rota.policies import Cycle, Exp3S, Fixed, Hold, Policy, Union, WithFloor, uniform
+from rota.policies import Cycle, Exp3S, Fixed, Hold, Policy, Union, WithEnds, WithFloor, uniform
 
 
 class Listener(Policy):
@@ -39,6 +39,12 @@ def test_hold_passes_one_value_per_round_with_the_probability_of_its_draw():
         assert choice.probability == {"a": 0.25, "b": 0.75}[choice.task]
         assert choice.task == choices[4 * choice.round].task
     assert [feedback.probability for feedback in child.heard] == [choices[k].probability for k in (0, 4, 8)]
+
+
+def test_hold_counts_its_draws_and_needs_rounds_of_a_step():
+    assert Hold(uniform(["a", "b"]), steps=1).counts_draws
+    with pytest.raises(RotaError, match="rounds of one step or more"):
+        Hold(uniform(["a", "b"]), steps=0)
 
 
 def test_hold_takes_a_single_value_at_the_end_of_a_round():
@@ -101,6 +107,57 @@ def test_a_floor_hands_its_child_the_childs_own_probability():
         policy.observe(policy.choose(step, rng).scored(0.0))
     for feedback in child.heard:
         assert feedback.probability == pytest.approx({"a": 0.2, "b": 0.8}[feedback.task])
+
+
+def test_a_floor_of_nothing_changes_nothing():
+    policy = WithFloor(Fixed({"a": 1, "b": 3}), epsilon=0)
+    assert policy.probabilities(0).tolist() == [0.25, 0.75]
+
+
+def test_a_floor_never_hands_on_a_probability_of_zero():
+    child = Listener({"a": 0.0, "b": 1.0})
+    policy = WithFloor(child, epsilon=0.5)
+    policy.observe(Feedback("a", 1.0, 0.25))  # all of it is the floor's
+    policy.observe(Feedback("a", 1.0, 0.2))
+    policy.observe(Feedback("b", 1.0, 0.9))
+    assert [feedback.probability for feedback in child.heard] == [1e-12, 1e-12, 1.0]
+
+
+class Counting(Listener):
+    """Remembers its draws."""
+
+    drawn = ()
+
+    def on_draw(self, k, step):
+        self.drawn = (*self.drawn, (k, step))
+
+
+@pytest.mark.parametrize("wrap", [lambda p: WithFloor(p, 0.5), lambda p: WithEnds(p, {"a": 9})])
+def test_a_policy_inside_another_knows_what_was_drawn(wrap):
+    policy, rng = wrap(Counting({"a": 0.4, "b": 0.6})), np.random.default_rng(0)
+    drawn = [(policy.tasks.index(policy.choose(step, rng).task), step) for step in range(8)]
+    assert policy.policy.drawn == tuple(drawn)
+    assert policy.counts_draws
+
+
+@pytest.mark.parametrize(
+    ("policy", "after", "sentence"),
+    [
+        (uniform(["a", "b"]), {"a": 0}, "one turn or more before task 'a' stops. Found 0"),
+        (uniform(["a", "b"]), {"c": 3}, "Unknown task 'c'"),
+        (uniform(["a", "b"]), {"a": 1, "b": 1}, "an end for every task"),
+        (Union({"a": 1, "b": 2}), {"a": 1}, "Found Union"),
+    ],
+)
+def test_ends_that_make_no_sense_are_refused(policy, after, sentence):
+    with pytest.raises(RotaError, match=sentence):
+        WithEnds(policy, after)
+
+
+def test_where_nobody_who_goes_on_has_a_share_all_of_them_are_drawn_alike():
+    policy, rng = WithEnds(Fixed({"a": 1, "b": 0, "c": 0}), {"a": 2}), np.random.default_rng(0)
+    assert [policy.choose(step, rng).task for step in range(2)] == ["a", "a"]
+    assert policy.probabilities(2).tolist() == [0.0, 0.5, 0.5]
 
 
 def test_exp3s_under_a_floor_learns_like_exp3s_with_its_own_rho():
@@ -176,6 +233,14 @@ def test_cycle_contains_exactly_its_ratio():
         assert drawn[6 * cycle : 6 * cycle + 6] == ["a", "b", "b", "b", "b", "b"]
 
 
+@pytest.mark.parametrize("total", [0.5, 3.0])
+def test_choices_follow_the_shares_of_probabilities_that_do_not_add_up(total):
+    """Rounding makes a sum beside 1; here it is far beside it."""
+    policy, rng = Listener({"a": 0.25 * total, "b": 0.75 * total}), np.random.default_rng(0)
+    drawn = [policy.choose(step, rng).task for step in range(4000)]
+    assert drawn.count("a") == pytest.approx(1000, abs=120)
+
+
 def test_choices_follow_the_probabilities():
     policy, rng = Fixed({"a": 1, "b": 0, "c": 2, "d": 5}), np.random.default_rng(2)
     drawn = [policy.choose(step, rng).task for step in range(40_000)]
@@ -190,6 +255,13 @@ def test_state_is_refused_by_another_policy_and_another_set_of_tasks():
         Exp3S(["a", "b"]).load_state_dict(state)
     with pytest.raises(RotaError, match="over a, c"):
         uniform(["a", "c"]).load_state_dict(state)
+
+
+def test_a_memory_with_another_part_is_refused():
+    state = Exp3S(["a", "b"]).state_dict()
+    del state["memory"]["updates"]
+    with pytest.raises(RotaError, match=r"Missing or unknown: .*updates"):
+        Exp3S(["a", "b"]).load_state_dict(state)
 
 
 def test_state_follows_the_names_of_the_tasks_not_their_order():

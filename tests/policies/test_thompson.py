@@ -36,6 +36,11 @@ def test_with_full_decay_it_knows_the_prior_and_the_last_outcome():
     assert policy.failures.tolist() == [3, 4, 3]
 
 
+def test_a_twentieth_is_forgotten_unless_told_otherwise():
+    policy = told(Thompson(list("ab")), [("a", 1.0), ("a", 1.0)])
+    assert policy.successes.tolist() == pytest.approx([1 + 0.95 + 1, 1])
+
+
 def test_decay_by_hand():
     policy = told(Thompson(list("ab"), decay=0.25), [("a", 1.0), ("b", 0.5)])
     # a: (1, 1) → (2, 1) → (1.75, 1); b: (1, 1) → (1, 1) → (1.5, 1.5)
@@ -47,6 +52,7 @@ def test_the_primary_comes_first_and_its_prior_fades():
     policy = Thompson(list("abc"), decay=0.5, primary="b", primary_prior=(5.0, 1.0))
     assert policy.shares(0) == {"a": 0.0, "b": 1.0, "c": 0.0}
     assert policy.utilities["b"] == pytest.approx(5 / 6)
+    assert Thompson(list("abc"), primary="b").utilities == pytest.approx({"a": 1 / 2, "b": 2 / 3, "c": 1 / 2})
     told(policy, [("a", 1.0)] * 40)
     assert policy.utilities["b"] == pytest.approx(0.5)
     assert 0 < policy.shares(1)["b"] < 0.5
@@ -97,6 +103,22 @@ def test_intervals_are_quantiles(case):
         assert Betas.of(a, b).quantiles(level) == pytest.approx(stats.beta.ppf(level, a, b), abs=2e-3)
 
 
+@pytest.mark.parametrize("case", ["the prior", "after some rounds", "narrow beside wide"])
+def test_cumulative_distributions_are_incomplete_beta_functions(case):
+    a, b = (np.array(numbers, dtype=float) for numbers in CASES[case])
+    betas = Betas.of(a, b)
+    exact = special.betainc(a[:, None], b[:, None], special.expit(betas.at))
+    np.testing.assert_allclose(betas.below, exact, atol=5e-7)
+
+
+def test_cumulative_distributions_rise_from_nothing_to_one():
+    """Rounding would let them fall where parameters are tiny, and end beside 1."""
+    betas = Betas.of(np.array([0.01, 5.0, 1e-3, 1e6]), np.array([5.0, 0.01, 1.0, 1e6]))
+    assert (np.diff(betas.below, axis=1) >= 0).all()
+    assert (betas.below[:, 0] >= 0).all()
+    assert betas.below[:, -1].tolist() == [1, 1, 1, 1]
+
+
 def test_an_interval_holds_the_utility():
     policy = told(Thompson(list("abc"), decay=0), OUTCOMES)
     low, high = policy.intervals()["a"]
@@ -141,6 +163,9 @@ def test_held_for_a_round_it_hears_once_per_round():
     ("options", "said"),
     [
         ({"decay": 1.5}, "decay"),
+        ({"decay": -0.1}, "decay"),
+        ({"prior": (1.0, 1.0, 1.0)}, "two positive numbers"),
+        ({"prior": (1.0, 1e9)}, "two positive numbers"),
         ({"prior": (0.0, 1.0)}, "positive"),
         ({"primary_prior": (1.0, float("nan")), "primary": "a"}, "positive"),
         ({"primary": "z"}, "'z'"),

@@ -30,6 +30,16 @@ def test_two_surveys_by_hand():
     assert policy.probabilities(400) == pytest.approx([0.4, 0.3, 0.3])
 
 
+def test_measures_below_zero_count_as_zero_and_half_of_the_past_is_kept():
+    policy = Tracking(TASKS)
+    survey(policy, [-1.0, 1.0, 2.0])
+    assert policy.probabilities(0) == pytest.approx([0, 1 / 3, 2 / 3])
+    survey(policy, [2.0, 3.0, 0.0])
+    assert policy.probabilities(0) == pytest.approx([0.5 / 3.5, 2 / 3.5, 1 / 3.5])
+    survey(policy, [1e308, 1e308, 0.0])  # a sum would overflow
+    assert policy.probabilities(0) == pytest.approx([0.5, 0.5, 0])
+
+
 def test_the_printed_form_exchanges_the_shares():
     prose, printed = Tracking(TASKS, gamma=0.2), Tracking(TASKS, gamma=0.8, form="printed")
     half = Tracking(TASKS, gamma=0.5), Tracking(TASKS, gamma=0.5, form="printed")

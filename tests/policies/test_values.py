@@ -24,6 +24,7 @@ GOLDEN = [
     (proportional(SIZES), 7, [1 / 21, 4 / 21, 16 / 21]),
     (Fixed({"rte": 0, "mrpc": 1, "sst2": 3}), 0, [0, 0.25, 0.75]),
     (Tempered(SIZES, 0.5), 0, [1 / 7, 2 / 7, 4 / 7]),
+    (Tempered(SIZES), 0, [1 / 7, 2 / 7, 4 / 7]),
     (Tempered(SIZES, 0.0), 0, [1 / 3, 1 / 3, 1 / 3]),
     (Tempered(SIZES, annealed_power(epochs=5, steps_per_epoch=10)), 0, [1 / 21, 4 / 21, 16 / 21]),
     (Tempered(SIZES, linear(1.0, 0.0, steps=10)), 5, [1 / 7, 2 / 7, 4 / 7]),
@@ -67,6 +68,24 @@ def test_exp3s_recovers_rho_from_pi_and_can_use_pi_instead():
         policy.observe(Feedback("a", 1.0, 0.26, 1))
     assert np.isclose(by_rho.log_weights[0] - by_rho.log_weights[1], 0.1 / 0.2)  # ρ = (0.26 - 0.1) / 0.8
     assert np.isclose(by_pi.log_weights[0] - by_pi.log_weights[1], 0.1 / 0.26)
+
+
+def test_exp3s_as_it_is_made_by_default():
+    """η = 0.001, ε = 0.05, ρ = 1/2; the second value is scaled to 1, and α = 1/3."""
+    policy = Exp3S(["a", "b"])
+    policy.observe(Feedback("a", 0.0, 0.5, 0))
+    policy.observe(Feedback("a", 1.0, 0.5, 1))
+    a, b = 2 / 3 * math.exp(0.002) + 1 / 3, 2 / 3 + math.exp(0.002) / 3
+    np.testing.assert_allclose(policy.probabilities(2), [0.95 * a / (a + b) + 0.025, 0.95 * b / (a + b) + 0.025])
+    assert policy.log_weights.max() == 0.0  # so that exponentials never overflow
+    assert policy.scaling.size == 1000
+
+
+def test_a_probability_below_the_floor_counts_as_a_tiny_one():
+    policy = Exp3S(["a", "b"], eta=1e-13, epsilon=0.2, alpha=0.0)
+    policy.observe(Feedback("a", 0.0, 0.5, 0))
+    policy.observe(Feedback("a", 1.0, 0.05, 1))  # whoever reports it had rounded
+    assert policy.log_weights[0] - policy.log_weights[1] == pytest.approx(1e-13 / 1e-12)
 
 
 def test_first_exp3s_update_does_not_invert_the_preference():
@@ -120,6 +139,19 @@ def test_scaled_rewards_are_monotone_and_bounded(values):
     assert math.isclose(reservoir._quantile(0.8), high, rel_tol=1e-9, abs_tol=1e-9)
 
 
+def test_a_reservoir_of_two_has_room_for_two():
+    reservoir = Reservoir(size=2)
+    assert [reservoir.scale(reward) for reward in (1.0, 2.0)] == [0.0, 1.0]
+    assert Reservoir().size == 1000
+    with pytest.raises(RotaError, match="room for two rewards or more"):
+        Reservoir(size=1)
+
+
+def test_sizes_of_any_magnitude_have_powers():
+    assert Tempered({"a": 1.0, "b": 1e200}, power=4).probabilities(0).tolist() == [0.0, 1.0]
+    np.testing.assert_allclose(Tempered({"a": 1e-200, "b": 2e-200}, power=3).probabilities(0), [1 / 9, 8 / 9])
+
+
 @pytest.mark.parametrize("reward", [1 / 3, 0.0123, 1e-5, -7.7])
 def test_equal_rewards_scale_to_zero(reward):
     reservoir = Reservoir()
@@ -155,9 +187,13 @@ def test_a_full_reservoir_holds_each_value_with_equal_probability():
         (lambda: Cycle({"a": 0, "b": 0}), "all zero"),
         (lambda: Exp3S(["a"], eta=0), "eta above 0"),
         (lambda: Exp3S(["a"], epsilon=1), r"epsilon in \[0, 1\)"),
+        (lambda: Exp3S(["a"], epsilon=-0.1), r"epsilon in \[0, 1\)"),
         (lambda: Exp3S(["a"], alpha=1), r"alpha in \[0, 1\)"),
+        (lambda: Exp3S(["a"], alpha=-0.1), r"alpha in \[0, 1\)"),
         (lambda: Exp3S(["a"], importance="sigma"), "'rho' or 'pi'"),
         (lambda: WithFloor(uniform(["a"]), 1.0), r"epsilon in \[0, 1\)"),
+        (lambda: WithFloor(uniform(["a"]), -0.1), r"epsilon in \[0, 1\)"),
+        (lambda: uniform(["a"]).choose(0, None), "a step and a generator"),
     ],
 )
 def test_wrong_arguments_are_refused_with_a_sentence(make, sentence):

@@ -43,6 +43,12 @@ def assert_close(one, other):
         assert row == pytest.approx(other[task], abs=1e-9)
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_features_of_any_magnitude_have_squares(scale):
+    features = some_features(0)
+    assert_close(covariance_similarity({**features, "a": scale * features["a"]}), covariance_similarity(features))
+
+
 def test_two_small_tasks_by_hand():
     # C_a = diag(4, 1), A_a = diag(2, 1); C_b is all ones, A_b = (1, 1): A_aᵀ A_b = (2, 1).
     table = covariance_similarity({"a": torch.diag(torch.tensor([2.0, 1.0])), "b": torch.ones(1, 2)})

@@ -12,6 +12,7 @@ from rota.engine._probe import in_passes
 from rota.errors import RotaError
 from rota.models import HeadStyle, MultiTaskModel, Pretrained, SmallConv
 from rota.signals import ensemble_outputs, mc_dropout, refuse_without_dropout
+from rota.signals._dropout import _drops
 from rota.tasks import Classification, MultipleChoice, Span, SpanClassification, Tagging
 
 # The DeBERTa of transformers still uses torch.jit.
@@ -161,6 +162,23 @@ def test_models_without_dropout_are_refused():
         refuse_without_dropout(MultiTaskModel(SmallConv(4, 8), kinds), 2)
     with pytest.raises(RotaError, match=r"1 to 3 of them\. Found 7"):
         refuse_without_dropout(made(), 7)
+
+
+def test_a_layer_drops_where_its_dropout_is_above_zero():
+    """Layers of attention keep a number, or a module of which they read the number."""
+    layer = nn.Linear(2, 2)
+    assert not _drops(layer)
+    for dropout, drops in (
+        (0.1, True),
+        (0.0, False),
+        ("none", False),
+        (nn.Dropout(0.1), True),
+        (nn.Dropout(0.0), False),
+    ):
+        layer.dropout = dropout
+        assert _drops(layer) == drops
+    assert _drops(nn.Dropout(0.1))
+    assert not _drops(nn.Dropout(0.0))
 
 
 def test_an_ensemble_stands_where_passes_would():

@@ -11,7 +11,7 @@ import torch
 from rota.offpolicy import Visit, improving
 from rota.policies import uniform
 from rota.settings import Settings
-from rota.signals import View, improving_loss, prediction_gain, visit_gain
+from rota.signals import View, improving_loss, prediction_gain, training_loss, visit_gain
 
 
 def view(loss, previous=None, after=0.25, unit=1.0):
@@ -20,6 +20,7 @@ def view(loss, previous=None, after=0.25, unit=1.0):
 
 
 def test_gains_by_hand():
+    assert training_loss(view(1.0, previous=1.5)).item() == 1.0
     assert prediction_gain(view(1.0)).item() == 0.75
     assert visit_gain(view(1.0)).item() == 0.0
     assert visit_gain(view(1.0, previous=1.5)).item() == 0.5

@@ -112,6 +112,9 @@ def test_where_all_passes_agree_there_is_nothing_to_learn():
     assert bald(agree).tolist() == pytest.approx([0] * 6, abs=1e-15)
     assert joint_mutual_information(agree).item() == pytest.approx(0, abs=1e-12)
     assert expected_entropy(agree).tolist() == pytest.approx(entropy(p[:, 0]).tolist())
+    for row in some(50, 1, 5).expand(50, 7, 5):  # rounding would go below zero in some
+        assert 0 <= batchbald(row[None], 1).scores.item() < 1e-14
+        assert 0 <= bald(row[None]).item() < 1e-14
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
@@ -155,6 +158,18 @@ def test_wrong_values_are_refused():
     for function in (joint_mutual_information, lambda p, samples: batchbald(p, 2, samples)):
         with pytest.raises(RotaError, match="'samples' of at least 1"):
             function(p, samples=0)
+    with pytest.raises(RotaError, match="'num_samples' of at least 0"):
+        released_batchbald(p, num_samples=-1)
+    with pytest.raises(RotaError, match="'num_draw' of at least 1"):
+        released_batchbald(p, num_draw=0)
+
+
+def test_one_of_everything_is_enough():
+    p = some(3, 2, 3)
+    assert len(released_batchbald(p, num_draw=1)) == 3
+    assert released_batchbald(p, num_samples=0).tolist() == []
+    assert joint_mutual_information(p, samples=1).item() == pytest.approx(joint_by_hand(p.numpy()))
+    assert batchbald(p, 1, samples=1).indices == [int(bald(p).argmax())]
 
 
 # Several examples: exact.

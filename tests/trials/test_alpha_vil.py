@@ -9,7 +9,9 @@ import torch
 from torch import nn
 
 from rota.errors import RotaError
-from rota.trials import LEAST, AlphaSettings, AlphaVIL, Deltas, alpha_vil, tune
+from rota.trials import LEAST, AlphaSettings, AlphaVIL, Deltas, Segment, alpha_vil, tune
+from rota.trials._branch_training import JOINT, Asked
+from rota.trials._states import BranchStates
 
 TASKS = ["target", "helper", "noise"]
 
@@ -125,6 +127,164 @@ def test_tuning_ends_where_the_loss_is_no_number():
     assert alpha.item() == 1.5
 
 
+def test_tuning_ends_where_one_slope_is_no_number():
+    model = Point(0.0)
+    ways = {"far": [torch.full((1,), 1e10).double()], "near": [torch.ones(1).double()]}
+    deltas = branched(model, ways)
+
+    def gradient():
+        model.at.grad = torch.full((1,), 1e305, dtype=torch.float64)
+        return 1.0
+
+    alpha, heard = tune(deltas, gradient, AlphaSettings())
+    assert (alpha.tolist(), heard) == ([1.0, 1.0], [])
+
+
+def test_moves_as_they_are_by_default_and_by_hand():
+    """A slope of 1, ten times: with a momentum of ½ the steps are 1, 1.5, 1.75, … times 0.005."""
+    model = Point(0.0)
+    deltas = branched(model, {"target": [torch.ones(1, dtype=torch.float64)]})
+
+    def gradient():
+        model.at.grad = torch.ones(1, dtype=torch.float64)
+        return 1.0
+
+    alpha, heard = tune(deltas, gradient, AlphaSettings())
+    assert alpha.item() == pytest.approx(1 - 0.005 * sum(2 - 0.5**k for k in range(10)))
+    assert heard == [1.0] * 10
+
+
+def test_buffers_are_those_of_the_target_after_a_round():
+    model = Point(0.0)
+    model.register_buffer("mean", torch.zeros(1))
+    optimizer, found = torch.optim.SGD(model.parameters(), lr=0.1), []
+
+    def branch(way, mean):
+        def train(weight):
+            found.append(model.mean.item())
+            model.at.data += way
+            model.mean.fill_(mean)
+
+        return train
+
+    branches = {"first": branch(1.0, 7.0), "target": branch(1.0, 8.0), "last": branch(1.0, 9.0)}
+    alpha_vil(model, optimizer, branches, "target", lambda: 0.0, alpha=AlphaSettings(steps=0))
+    assert found == [0.0, 0.0, 0.0]  # every branch begins with those of the fork
+    assert model.mean.item() == 8.0
+    branches["target"] = branch(math.nan, 10.0)
+    alpha_vil(model, optimizer, branches, "target", lambda: 0.0, alpha=AlphaSettings(steps=0))
+    assert model.mean.item() == 9.0  # a target that broke has none to give
+
+
+@pytest.mark.parametrize(
+    ("merge", "left", "expected"),
+    [
+        ("deltas", 10, {"a": 6, "b": 3, "c": 1}),
+        ("both", 13, {"a": 6, "b": 3, "c": 1, JOINT: 3}),  # as many batches as a task has on average
+        ("joint", 27, {"a": 6, "b": 3, "c": 1, JOINT: 3}),  # two rounds, the second with the update that is left
+        ("deltas", 14, {"a": 8, "b": 5, "c": 1}),  # nearer to one round than to two
+        ("deltas", 16, {"a": 5, "b": 2, "c": 1}),
+        ("deltas", 4, {"a": 2, "b": 1, "c": 1}),  # everybody has one at least
+        ("both", 4, {"a": 1, "b": 1, "c": 1, JOINT: 1}),
+        ("both", 3, {}),
+        ("deltas", 2, {}),
+    ],
+)
+def test_the_updates_of_a_round(merge, left, expected):
+    model = Point(0.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    trial = AlphaVIL(model, optimizer, {"a": 12, "b": 6, "c": 1}, "b", fraction=0.5, merge=merge)
+    assert trial.lengths == {"a": 6, "b": 3, "c": 1}  # half of one batch is one batch
+    assert dict(trial._planned(left)) == expected
+
+
+@pytest.mark.parametrize(("memory", "begun"), [("reset", [0, 0, 0, 0, 0, 0]), ("own", [0, 0, 0, 1, 2, 3])])
+def test_joint_steps_have_a_memory_like_a_branch(memory, begun):
+    model = Point(0.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0, momentum=0.9)
+    model.at.grad = torch.ones(1, dtype=torch.float64)
+    optimizer.step()
+    momentum, found, lines = optimizer.state[model.at]["momentum_buffer"], [], []
+    options = {"memory": memory, "merge": "both", "alpha": AlphaSettings(steps=0)}
+    trial = AlphaVIL(model, optimizer, {"a": 2, "b": 2}, "b", **options)
+    for turn in range(6):  # two rounds of two branches and joint steps
+        segment = trial.next(60)
+        assert segment == Segment([{"a": 0.5}, {"b": 0.5}, {"a": 0.5, "b": 0.5}][turn % 3], 2)
+        found.append(momentum.item())
+        momentum.fill_(turn + 1.0)
+        lines.append(trial.finish(Asked(lambda: 0.0, lambda: 0.0), 60))
+    assert found == begun
+    assert [line is not None for line in lines] == [False, True, False] * 2
+    assert trial.round == 2
+
+
+@pytest.mark.parametrize(("merge", "place", "mean"), [("deltas", 8.0, 3.0), ("both", 8.0, 3.0), ("joint", 1.0, 0.0)])
+def test_joint_steps_begin_at_the_mixture_or_where_the_round_began(merge, place, mean):
+    model = Point(1.0)
+    model.register_buffer("mean", torch.zeros(1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses, seen = iter([3.0, 2.0, 1.0, 0.5]), []
+
+    def gradient():
+        seen.append(model.at.item())
+        model.at.grad = torch.zeros(1, dtype=torch.float64)
+        return next(losses)
+
+    trial = AlphaVIL(model, optimizer, {"a": 1, "b": 1}, "b", merge=merge, alpha=AlphaSettings(steps=3))
+    line = None
+    for way in (5.0, 2.0):
+        trial.next(60)
+        assert model.at.item() == 1.0  # a branch begins at the fork
+        model.at.data += way
+        model.mean += way + 1
+        line = trial.finish(Asked(gradient, lambda: 0.0), 60)
+    assert line["loss"] == {"before": 3.0, "after": 0.5}
+    assert seen == [8.0] * 4  # the loss afterwards is that of the mixture, too
+    assert (model.at.item(), model.mean.item()) == (place, mean)
+    assert line["norm"] == {"a": 5.0, "b": 2.0}
+    assert trial.at_border == (merge == "deltas")
+
+
+def test_nothing_is_remembered_before_the_first_round():
+    model = Point(0.0)
+    trial = AlphaVIL(model, torch.optim.SGD(model.parameters(), lr=0.1), {"a": 12, "b": 6}, "b")
+    assert trial.state_dict() == {"weights": {"a": 1.0, "b": 1.0}, "round": 0, "plan": [], "place": 0, "norms": {}}
+    assert trial.tensors() == {}
+
+
+def test_branches_of_equal_length_are_as_long_as_that_of_the_target():
+    model = Point(0.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    assert AlphaVIL(model, optimizer, {"a": 12, "b": 6}, "b", lengths="equal").lengths == {"a": 6, "b": 6}
+
+
+@pytest.mark.parametrize(
+    ("memory", "expected"),
+    [
+        ("reset", [0, 0, 0, 0, 0, 0]),
+        ("own", [0, 0, 1, 2, 3, 4]),  # what it had itself at the end of its last branch
+        ("shared", [0, 0, 1, 1, 3, 3]),  # what the heir had at the end of the last round
+    ],
+)
+def test_what_the_optimizer_of_a_branch_remembers(memory, expected):
+    parameter = nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.SGD([parameter], lr=0.1, momentum=0.9)
+    parameter.grad = torch.ones(1)
+    optimizer.step()
+    states, found, marks = BranchStates(optimizer, memory, heir="target"), [], iter(range(1, 9))
+    for _ in range(3):
+        for branch in ("target", "other"):
+            states.enter(branch)
+            found.append(optimizer.state[parameter]["momentum_buffer"].item())
+            optimizer.state[parameter]["momentum_buffer"].fill_(next(marks))
+            saved = BranchStates(optimizer, memory, heir="target")
+            states.leave(branch)
+            saved.load_tensors(states.tensors())  # a checkpoint in the middle of a round
+            states = saved
+        states.round_over()
+    assert found == expected
+
+
 def test_bfloat16_keeps_deltas_to_its_own_precision_and_the_start_exactly():
     model = nn.Linear(300, 300)
     start = model.weight.detach().clone()
@@ -221,7 +381,7 @@ def test_the_first_round_is_the_sum_of_the_branches_computed_by_hand():
 def test_alignment_is_the_cosine_with_the_way_down_whatever_the_length(storage):
     model = Point(0.0, 0.0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.125)
-    goals = {"target": [1.0, 0.0], "far": [8.0, 8.0], "aside": [0.0, 2.0], "against": [-0.5, 0.0]}
+    goals = {"target": [1.0, 0.0], "far": [8.0, 8.0], "against": [-0.5, 0.0], "aside": [0.0, 2.0]}
     goals = {task: torch.tensor(goal).double() for task, goal in goals.items()}
     branches, gradient = hills(model, optimizer, goals, steps=1)
     options = {"weighting": "alignment", "storage": storage, "alpha": AlphaSettings(steps=0)}

@@ -7,21 +7,25 @@ import functools
 import json
 import math
 
+import numpy as np
 import pytest
 import torch
 from run_tools import assert_same_run, final_weights
 from torch import nn
 
+from rota.callbacks import Callback
 from rota.engine import EagerEngine, Learner
 from rota.errors import RotaError
-from rota.models import MultiTaskModel, SmallConv
+from rota.models import MultiTaskModel, SmallConv, evaluating
 from rota.policies import Exp3S, Union, uniform
 from rota.runlog import LOG, Run
 from rota.settings import Settings
 from rota.streams import TaskStream
 from rota.tasks import Classification, Task, TensorRows
+from rota.testing import access_to
 from rota.training import fit
 from rota.trials import DIW, AlphaSettings, AlphaVIL, RoundStream
+from rota.trials._target_rows import TargetRows, _able_to_go_back
 
 SIZES = {"a": 50, "b": 30, "c": 21}
 SGD = Settings(
@@ -130,10 +134,70 @@ def test_rounds_share_the_steps_out_and_evaluate_between_them(tmp_path):
     assert [line["step"] for line in lines(tmp_path / "r", "eval")] == [0, 15, 30, 45, 60]
     assert run.summary["updates"] == {"a": 32, "b": 16, "c": 12}
     assert run.summary["cost"]["dev_trained"] == 4 * 10 * 20
+    assert run.summary["cost"]["scored"] == 4 * 20  # the loss after tuning
     assert run.info["picking"]["trial"]["target"] == "a"
     shares = lines(tmp_path / "r", "eval")[-1]["mixture"]
     weights = rounds[-1]["weights"]
     assert shares == pytest.approx({task: weight / sum(weights.values()) for task, weight in weights.items()})
+
+
+@pytest.mark.parametrize(("batches", "rows"), [(None, 20), (1, 8), (2, 16)])
+def test_the_targets_dev_rows_are_asked_for_loss_and_gradient(batches, rows):
+    tasks = make_tasks()
+    torch.manual_seed(0)
+    model = MultiTaskModel(SmallConv(4, width=8, dropout=0.2), tasks)
+    access = access_to(model, tasks, eval_batch_size=8)
+    target, ledger = TargetRows(access, tasks[0], batches), access.engine.learner.ledger
+    found = target.gradient()
+    gradient = [own.grad for own in model.parameters()]
+    assert (ledger.dev_trained, ledger.scored) == (rows, 0)
+    every = tasks[0].splits["dev"].batch(np.arange(20))
+    model.zero_grad()
+    with evaluating(model):
+        loss = nn.functional.cross_entropy(model("a", every.inputs), every.labels)
+    loss.backward()
+    assert target.loss() == pytest.approx(loss.item())
+    assert (ledger.dev_trained, ledger.scored) == (rows, 20)
+    with evaluating(model), torch.no_grad():
+        right = (model("a", every.inputs).argmax(-1) == every.labels).double().mean().item()
+    assert target.score() == pytest.approx(right)
+    if batches is None:
+        assert found == pytest.approx(loss.item())
+        for own, parameter in zip(gradient, model.parameters(), strict=True):
+            torch.testing.assert_close(own, parameter.grad)
+    assert model.training
+    target.forget()
+    assert all(parameter.grad is None for parameter in model.parameters())
+    again = TargetRows(access, tasks[0], batches)
+    again.load_state_dict(target.state_dict())
+    assert again.gradient() == target.gradient()
+
+
+def test_what_a_trial_has_to_say_is_said_at_the_beginning_of_a_run(tmp_path):
+    class Hears(Callback):
+        heard = ()
+
+        def on_notice(self, sentence):
+            self.heard = (*self.heard, sentence)
+
+    hears = Hears()
+    settings = SGD.model_copy(update={"steps": 15, "optimizer": "adamw"})
+    train(tmp_path / "r", AlphaVIL, settings, callbacks=[hears])
+    assert any("the weights of the tasks are inert" in sentence for sentence in hears.heard)
+
+
+def test_a_run_ends_where_no_further_round_fits_in(tmp_path):
+    """Branches of 7, 4 and 3 updates and a try of 4: the second round needs at least 18."""
+    run = train(tmp_path / "r", DIW, SGD.model_copy(update={"steps": 35}))
+    assert [line["step"] for line in lines(tmp_path / "r", "round")] == [18]
+    assert run.summary["steps"] == 18
+
+
+def test_recurrent_layers_are_differentiated_without_cudnn():
+    with _able_to_go_back(nn.Sequential(nn.Linear(2, 2), nn.LSTM(2, 2))):
+        assert not torch.backends.cudnn.enabled
+    with _able_to_go_back(nn.Linear(2, 2)):
+        assert torch.backends.cudnn.enabled
 
 
 def test_the_learning_rate_is_that_of_the_beginning_of_a_round(tmp_path):
