@@ -13,6 +13,7 @@ import pytest
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SAYS = {
     "better_mixture": ["uniform +sum 0.25", r"found .* wave 0\.[4-9].* estimated reward", "accuracy without dice"],
+    "in_a_trainer": [r"8\d% of new digits right", r"noise 2\d%", "the weights are the same: True"],
     "one_target": [r"round 20 +dev loss 0\.1.* dice 1\d%"],
     "own_data": ["mood .* 100% right", "mood of two new rows: bad, good", "everything is in .*report.html"],
     "own_model": [r"sign: 9\d.\d% right", "rota report"],

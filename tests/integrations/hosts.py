@@ -206,11 +206,8 @@ def sentences(folder, resume=None, workers=2, accumulation=2, policy="exp3s"):
     return gone_through(found, folder, resume)
 
 
-def lightning(folder, resume=None, workers=2, accumulation=2, policy="exp3s"):
+def lightning_module():
     import lightning as L
-    from transformers import default_data_collator
-
-    from rota.integrations.lightning import MixCallback
 
     class Module(L.LightningModule):
         def __init__(self):
@@ -222,6 +219,15 @@ def lightning(folder, resume=None, workers=2, accumulation=2, policy="exp3s"):
 
         def configure_optimizers(self):
             return torch.optim.AdamW(self.parameters(), 1e-2)
+
+    return Module()
+
+
+def lightning(folder, resume=None, workers=2, accumulation=2, policy="exp3s"):
+    import lightning as L
+    from transformers import default_data_collator
+
+    from rota.integrations.lightning import MixCallback
 
     class Save(L.Callback):
         def on_train_batch_end(self, trainer, *_):
@@ -235,7 +241,7 @@ def lightning(folder, resume=None, workers=2, accumulation=2, policy="exp3s"):
     own = {"accumulation": accumulation, "partial": "fill", "log": folder / "log", "rank": rank, "world": world}
     mix = rota.Mix(sources(), POLICIES[policy](), BATCH, **own)
     L.seed_everything(0, verbose=False)
-    module = Module()
+    module = lightning_module()
     fast = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False}
     runner = L.Trainer(
         accelerator="cpu",

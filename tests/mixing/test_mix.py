@@ -470,3 +470,26 @@ def test_a_state_from_the_middle_of_an_update_expects_the_same_shape():
     trained(mix, 5)
     with pytest.raises(RotaError, match=r"between two batches of an update expects.*\[2, 1\]\. Found \[1, 1\]"):
         make(batch_size=8).load_state_dict(saved(mix))
+
+
+@pytest.mark.parametrize("world", [1, 4])
+def test_a_policy_that_listens_goes_on_with_other_processes_as_well(world):
+    """The mean over an update's rows is the same number, however many processes took part in it."""
+
+    def go_on(world, updates, state=None):
+        mixes = [make(bandit(), rank=rank, world=world, batch_size=4 // world, partial="fill") for rank in range(world)]
+        seen = []
+        for mix in mixes:
+            if state:
+                mix.load_state_dict(state)
+        for _ in range(updates):
+            rows = [row for mix in mixes for row in rows_in(mix, next(iter(mix)))]
+            seen.append((mixes[0].current.task, rows))
+            for mix in mixes:
+                mix.tell(loss_of(rows), reduced=True)
+        return seen, mixes
+
+    whole, _ = go_on(2, 40)
+    first, mixes = go_on(2, 17)
+    rest, _ = go_on(world, 23, saved(mixes[1]))
+    assert first + rest == whole

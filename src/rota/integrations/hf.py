@@ -210,7 +210,7 @@ def _items(trainer: Any, inputs: Mapping[str, Any]) -> torch.Tensor | None:
     if "shift_labels" in inputs:
         labels = inputs["shift_labels"]
     elif labels is not None and getattr(trainer, "_loss_shifts_labels", labels.dim() > 1):
-        labels = labels[..., 1:]
+        labels = labels[..., 1:]  # Trainer has no public word for whether its model predicts the next token
     if labels is None or labels.is_floating_point():
         return None
     return labels.ne(-100).sum()

@@ -56,13 +56,13 @@ class JoinedDataset:
         return self.datasets[task][int(index) - self.starts[task]]
 
     def __getitems__(self, indices: Sequence[int]) -> BatchRows:
-        first = self.task_of(indices[0])
-        start, rows = self.starts[first], self.datasets[first]
-        if all(0 <= index - start < len(rows) for index in indices):
-            found = BatchRows(_several(rows, [index - start for index in indices]))
-            found.task = first
-            return found
-        return BatchRows(self[index] for index in indices)
+        task = self.task_of(indices[0])
+        start = self.starts[task]
+        if task != self.task_of(max(indices)) or min(indices) < start:
+            return BatchRows(self[index] for index in indices)
+        found = BatchRows(_several(self.datasets[task], [index - start for index in indices]))
+        found.task = task
+        return found
 
 
 def _several(rows: MapDataset, numbers: list[int]) -> Iterable[Any]:
