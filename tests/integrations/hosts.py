@@ -1,21 +1,28 @@
-"""One small training in each host: from Python, or as a program for several processes.
+"""One small training in each host, as a program: loaders fork, and pytest's processes have threads that a fork breaks.
 
-python hosts.py HOST FOLDER [resume=7] [workers=2] [accumulation=2] [policy=exp3s]
+    python hosts.py HOST FOLDER [resume=7] [workers=2] [accumulation=2] [policy=exp3s]
+    python hosts.py HOST FOLDER check=7,12 [twice=0] …     # interrupted and resumed
+
+Returned are the weights, in FOLDER/weights.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import warnings
 from pathlib import Path
 
-os.environ.update(CUDA_VISIBLE_DEVICES="", TRANSFORMERS_VERBOSITY="error", HF_HUB_OFFLINE="1")
+# Fast tokenizers have threads of their own, which a loader's workers do not inherit.
+os.environ.update(CUDA_VISIBLE_DEVICES="", TRANSFORMERS_VERBOSITY="error", TOKENIZERS_PARALLELISM="false")
 
 import datasets
 import torch
+from safetensors.torch import save_file
 
 import rota
+from rota.testing import check_host
 
 STEPS, BATCH = 24, 4
 SIZES = {"a": 37, "b": 11, "c": 6}
@@ -341,13 +348,15 @@ HOSTS = {
 
 
 def main(host, folder, *options):
-    from safetensors.torch import save_file
-
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     values = dict(option.split("=") for option in options)
-    found = {name: int(value) if value.isdigit() else value for name, value in values.items()}
-    weights = HOSTS[host](Path(folder), **found)
+    stops, twice = values.pop("check", None), values.pop("twice", "1") == "1"
+    run = functools.partial(HOSTS[host], **{name: int(own) if own.isdigit() else own for name, own in values.items()})
+    if stops is not None:
+        check_host(run, Path(folder), [int(stop) for stop in stops.split(",")], twice=twice)
+        return
+    weights = run(Path(folder))
     if int(os.environ.get("RANK", 0)) == 0:
         save_file({name: tensor.contiguous().clone() for name, tensor in weights.items()}, Path(folder) / "weights")
     if torch.distributed.is_initialized():  # left open, it may abort at the end of the interpreter

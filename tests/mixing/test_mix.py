@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import warnings
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -112,17 +114,28 @@ def test_the_state_does_not_grow():
 # Workers
 
 
-def test_workers_decide_alike():
-    def through(workers):
-        mix, seen = make(lag=8), []
-        for batch in mix.loader(num_workers=workers):
-            seen.append((mix.current.task, batch.tolist()))
-            mix.tell(loss_of(batch.tolist()))
-        return seen
+WORKERS = """
+import sys, warnings
+warnings.filterwarnings("ignore")
+sys.path[:0] = sys.argv[1:]
+from mix_tools import loss_of, make
 
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="This DataLoader will create")
-        assert through(0) == through(2) == through(4)
+def through(workers):
+    mix, seen = make(lag=8), []
+    for batch in mix.loader(num_workers=workers):
+        seen.append((mix.current.task, batch.tolist()))
+        mix.tell(loss_of(batch.tolist()))
+    return seen
+
+print(through(0) == through(2) == through(4), len(through(0)))
+"""
+
+
+def test_workers_decide_alike():
+    """In a process of its own: loaders fork, and a process of pytest's has threads."""
+    command = [sys.executable, "-c", WORKERS, str(Path(__file__).parent)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "15"], done.stderr
 
 
 def test_the_generator_of_the_training_is_left_alone():
