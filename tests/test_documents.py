@@ -183,5 +183,7 @@ def test_the_loop_of_the_page_about_loops_logs_resumes_and_weighs():
 
 def test_the_readme_shows_lines_of_the_example():
     example = (ROOT / "examples" / "own_model.py").read_text()
-    for line in blocks("README.md", "python")[1].splitlines()[:-1]:
+    trainer, own_model = blocks("README.md", "python")[1:3]
+    for line in own_model.splitlines()[:-1]:
         assert line.strip() in example
+    assert trainer in (ROOT / "docs" / "hosts" / "trainer.md").read_text()  # where it is run

@@ -13,7 +13,7 @@ from torch import nn
 
 from rota import Fixed
 from rota.data import load_tasks
-from rota.engine import Passes, StepPlan, TaskBatch, make_engine
+from rota.engine import Passes, StepPlan, TaskBatch, Trainer, make_engine
 from rota.models import MultiTaskModel, encoder_for
 from rota.policies import Exp3S, uniform
 from rota.settings import Settings
@@ -455,8 +455,8 @@ def test_a_gradient_that_is_no_number_is_a_loss_that_is_none(captured, engine):
 
 
 def test_settings_decide_where_nothing_can_be_captured(monkeypatch):
-    def settled(settings, listens):
-        return resolve_engine(resolve_precision(settings), waits=listens)
+    def settled(settings, listens, own=Trainer()):  # noqa: B008 - immutable
+        return resolve_engine(resolve_precision(settings, own), listens, own)
 
     nobody_asked = Settings(precision="no", engine="eager", delay=0)
     assert settled(Settings(), listens=False) == (nobody_asked, None)
@@ -478,5 +478,7 @@ def test_settings_decide_where_nothing_can_be_captured(monkeypatch):
         assert (found.engine, why, found.delay) == (engine, reason, delay)
         assert found.precision == changes.get("precision", "no" if "device" in changes else "bf16")
     assert settled(Settings(), listens=True)[0].delay == 0
+    own = Trainer(optimizer=torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))]))
+    assert settled(Settings(), False, own)[1] == "accelerator or optimizer are your own"
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert settled(Settings(), listens=False)[1] == "several processes train together"
