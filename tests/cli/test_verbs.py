@@ -109,11 +109,25 @@ def test_demo_compares_methods_writes_a_page_and_goes_on_where_it_stopped(rota_m
     page = tmp_path / "demo" / "report.html"
     assert str(page) in out
     assert "uniform" in page.read_text()
+    assert "Expected" not in out  # of these two methods nothing is
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "demo").rglob("summary.json")}
     assert len(times) == 4
     assert rota_main("demo", *flags)[0] == 0
     assert {path: path.stat().st_mtime_ns for path in times} == times
     assert rota_main("demo", *flags[:-3], 9, *flags[-2:])[0] == 2  # other steps: another experiment
+
+
+def test_demo_says_whether_what_was_expected_came_true(rota_main, tmp_path):
+    flags = ["--methods", "uniform,proportional,auto", "--seeds", 2, "--steps", 6, "--out", tmp_path / "demo"]
+    code, out, errors = rota_main("demo", *flags)
+    assert code == 0, errors
+    for sentence in (
+        "sampling by size starves",
+        "auto is above sampling by size",
+        "auto is within 3 points of uniform",
+    ):
+        assert sentence in out
+    assert "the root of the sizes" not in out  # temperature was not trained
 
 
 def test_active_training_with_surveys_and_its_report(rota_main, tmp_path):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -13,6 +14,9 @@ from rich.table import Table
 from rota.cli._comparisons import read_comparison
 from rota.cli._fields import read_fields
 from rota.errors import RotaError
+
+if TYPE_CHECKING:
+    from rota.analysis import Verdict
 
 
 def claims(
@@ -37,14 +41,22 @@ def claims(
         verdicts = judge(read_claims(said, str(file or folder)), folder, content["variants"])
         if not verdicts:
             raise RotaError(f"Expected claims about {folder}. Found none in its experiment file.")
-        rows = [(v.claim.says, v.claim.paper or "–", v.ours, v.told) for v in verdicts]
         if markdown:
+            rows = [(v.claim.says, v.claim.paper or "–", v.ours, v.told) for v in verdicts]
             console.print(_markdown(rows), highlight=False, markup=False, soft_wrap=True)
-            continue
-        table = Table("claim", "paper", "ours", "verdict", title=escape(content["about"]), title_justify="left")
-        for row in rows:
-            table.add_row(*map(escape, row))
-        console.print(table)
+        else:
+            console.print(verdict_table(content["about"], verdicts))
+
+
+def verdict_table(title: str, verdicts: Sequence[Verdict]) -> Table:
+    """Claims and what came of them; papers where there are any."""
+    papers = any(verdict.claim.paper for verdict in verdicts)
+    columns = ["claim", *(["paper"] if papers else []), "ours", "verdict"]
+    table = Table(*columns, title=escape(title), title_justify="left")
+    for verdict in verdicts:
+        paper = [verdict.claim.paper or "–"] if papers else []
+        table.add_row(*map(escape, [verdict.claim.says, *paper, verdict.ours, verdict.told]))
+    return table
 
 
 def _markdown(rows: list[tuple[str, str, str, str]]) -> str:
