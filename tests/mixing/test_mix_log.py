@@ -64,6 +64,9 @@ def test_reports_and_mixtures_are_made_of_it(tmp_path, rota_main):
     page = (tmp_path / "page.html").read_text()
     assert "Losses and mixture" in page
     assert "120 updates" in page
+    assert "nfinished" not in page
+    assert Run(tmp_path / "bandit").summary["best"]["dev"]["average"] == pytest.approx(0.21)
+    assert sum(Run(tmp_path / "bandit").summary["updates"].values()) == 120
     code, out, errors = rota_main("improve", tmp_path / "uniform", "-o", tmp_path / "mixture.json")
     assert code == 0, errors
     assert "estimated reward" in out

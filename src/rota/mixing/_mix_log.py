@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rota.errors import RotaError
 from rota.feedback import Feedback
 from rota.mixing._decision import Decision
-from rota.runlog import LOG, RUN, SCHEMA, LogWriter, Run, step_line, write_json
+from rota.runlog import LOG, RUN, SCHEMA, SUMMARY, Ledger, LogWriter, Run, step_line, write_json
 from rota.sources import EachStep
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class MixLog:
     """
 
     def __init__(self, folder: Path, mix: Mix, source: EachStep | None) -> None:
-        self._folder, self._mix = folder, mix
+        self._folder, self._mix, self._began = folder, mix, time.monotonic()
         described = {
             "schema": SCHEMA,
             "plan": {"method": type(mix.policy).__name__.lower(), "seed": mix.seed, "batch_size": mix.batch_size},
@@ -98,10 +99,32 @@ class MixLog:
         return self.writer.sync()
 
     def close(self) -> None:
+        """Training is over: write how it ended, with the last scores that somebody observed."""
         self.writer.close()
+        run = Run(self._folder)
+        updates: Counter[str] = Counter()
+        rows = 0
+        for line in run.lines("step"):
+            parts = {line["task"]: line} if line["task"] else line["tasks"]
+            updates.update(parts.keys())
+            rows += sum(own["n"] for own in parts.values())
+        scores = run.lines("eval")[-1:] or [{"step": self._mix.updates, "average": None, "loss": None, "tasks": {}}]
+        found = {name: scores[0][name] for name in ("average", "loss", "tasks")}
+        nothing: dict[str, Any] = {"average": None, "loss": None, "tasks": {}}
+        best = {"step": scores[0]["step"], "rule": "last", "dev": found, "test": nothing}
+        content: dict[str, Any] = {
+            "steps": self._mix.updates,
+            "stopped": "closed",
+            "best": best,
+            "last": {"dev": found},
+        }
+        content |= {"updates": dict(sorted(updates.items())), "skipped": self._mix.unheard}
+        content |= {"cost": Ledger(self._mix.updates, rows).as_dict(), "seconds": time.monotonic() - self._began}
+        write_json(self._folder / SUMMARY, content)
 
     def cut_back(self, size: int) -> None:
         """Go on from where a state was saved."""
         if self._writer is not None:
             self._writer.close()
+        (self._folder / SUMMARY).unlink(missing_ok=True)  # it goes on
         self._writer = LogWriter(self._folder / LOG, size)

@@ -136,7 +136,7 @@ def _losses(go: Any, curves: Mapping[Key, MeanCurve], tasks: Mapping[str, LineSt
                 hovertemplate=f"lowest {hover}",
             )
         )
-    return traces
+    return traces or [go.Scatter(x=[None], y=[None])]  # a column without losses still has its place
 
 
 def _heat(go: Any, kind: TileRow, tiles: Tiles, tasks: Mapping[str, LineStyle]) -> Any:
