@@ -124,6 +124,42 @@ torch.distributed.barrier(); torch.distributed.destroy_process_group()
     np.testing.assert_allclose([line["loss"] for line in lines], heard, atol=1e-6)
 
 
+@pytest.mark.parametrize("classes", [1, 3])
+@pytest.mark.parametrize("accumulation", [1, 2])
+def test_models_that_ignore_the_number_of_labels_are_heard_rightly(tmp_path, classes, accumulation):
+    """BERT's heads take the number of labels of an update, and return the mean of a batch all the same."""
+    from transformers import BertConfig, BertForSequenceClassification
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    none = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    torch.manual_seed(0)
+    model = BertForSequenceClassification(BertConfig(vocab_size=64, num_labels=classes, **sizes, **none))
+    label = (lambda row: sum(row) % 3) if classes > 1 else (lambda row: sum(row) / 100)
+    data = {
+        task: datasets.Dataset.from_dict({"input_ids": own["input_ids"], "labels": list(map(label, own["input_ids"]))})
+        for task, own in sources().items()
+    }
+    options = {**arguments(tmp_path, 0, accumulation), "learning_rate": 0.0, "save_strategy": "no", "max_steps": 6}
+    trainer = MyTrainer(
+        model,
+        TrainingArguments(**options),
+        train_dataset=rota.join(data),
+        data_collator=default_data_collator,
+        policy=POLICIES["auto"](),
+        log=tmp_path / "log",
+    )
+    trainer.train()
+    model.eval()
+    for line in Run(tmp_path / "log").lines("step"):
+        losses = []
+        for first in range(0, len(line["ids"]), BATCH):
+            rows = data[line["task"]][line["ids"][first : first + BATCH]]
+            batch = {name: torch.tensor(rows[name]) for name in ("input_ids", "labels")}
+            with torch.no_grad():
+                losses.append(model(**batch).loss.item())
+        assert line["loss"] == pytest.approx(np.mean(losses), abs=1e-6)
+
+
 def test_shares_and_losses_are_logged_beside_the_trainers_own(tmp_path):
     options = {**arguments(tmp_path, 0, 1), "report_to": "tensorboard", "logging_dir": None, "save_strategy": "no"}
     options.pop("logging_dir")

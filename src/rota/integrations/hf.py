@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.utils import send_to_device
 from torch.utils.data import DataLoader
 from transformers import TrainerCallback
 from transformers.trainer_callback import ExportableState
@@ -100,6 +101,7 @@ class Mixing(Host):
     ) -> None:
         self._mix_options: dict[str, Any] = {"listen": listen, "epoch": epoch, "log": log}
         self._policy, self._lag, self._task_column = policy, lag, task_column
+        self._divides: bool | None = None  # whether losses are shares of an update's, once that is known
         given = kwargs.get("train_dataset")
         if _is_sft(self) and isinstance(given, JoinedDataset):
             self._prepare_each(given, *args, **kwargs)
@@ -164,17 +166,36 @@ class Mixing(Host):
     def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> torch.Tensor:
         """One batch: forward, backward, and its mean loss to the mix."""
         own = _items(self, inputs)
+        if self._divides is None and num_items_in_batch is not None:
+            self._divides = self._divides_by_items(model, inputs, num_items_in_batch)
         loss: torch.Tensor = super().training_step(model, inputs, num_items_in_batch)
         self.mix.tell(self._own_mean(loss, own, num_items_in_batch))
         return loss
 
     def _own_mean(self, loss: torch.Tensor, own: torch.Tensor | None, items: Any) -> torch.Tensor:
-        """The mean loss of a batch by itself: what Trainer returns is its share of the mean of an update."""
-        scaled = items is not None and (self.model_accepts_loss_kwargs or self.compute_loss_func is not None)
-        if not scaled or own is None:
-            return loss if scaled else loss * self.current_gradient_accumulation_steps
-        ranks = self.args.world_size if self.args.average_tokens_across_devices else 1
-        return loss * items / ranks / own.to(loss.device).clamp(min=1)
+        """The mean loss of a batch by itself: what Trainer returns may be its share of the mean of an update."""
+        if items is None or not (self.model_accepts_loss_kwargs or self.compute_loss_func):
+            return loss * self.current_gradient_accumulation_steps
+        mean = loss / (self.args.world_size if self.args.average_tokens_across_devices else 1)
+        return mean * items / own.to(loss.device).clamp(min=1) if self._divides and own is not None else mean
+
+    def _divides_by_items(self, model: Any, inputs: Any, items: Any) -> bool:
+        """Whether the loss is a sum divided by the labels of the whole update. Many models take that number and ignore
+        it, which Trainer does not know either; so such a model is asked once, with the number and with twice of it."""
+        if _is_sft(self) or self.compute_loss_func is not None or self.label_smoother is not None:
+            return True
+        if not self.model_accepts_loss_kwargs:
+            return False
+        plain = self.accelerator.unwrap_model(model)
+        prepared, training = send_to_device(dict(inputs), self.args.device), plain.training
+        plain.eval()
+        try:
+            with torch.no_grad(), torch.random.fork_rng(), self.compute_loss_context_manager():
+                once, half = (plain(**prepared, num_items_in_batch=number) for number in (items, 2 * items))
+        finally:
+            plain.train(training)
+        first, second = (out["loss"] if isinstance(out, Mapping) else out[0] for out in (once, half))
+        return not torch.allclose(first, second)
 
     def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
         """The Trainer's numbers, and the share and loss of each source, on the same axis."""
@@ -205,7 +226,7 @@ def loader_like(host: DataLoader[Any], sampler: Any) -> DataLoader[Any]:
 
 
 def _items(trainer: Any, inputs: Mapping[str, Any]) -> torch.Tensor | None:
-    """Labels that count in a batch, as Trainer counts them; None where it does not scale by their number."""
+    """Labels that count in a batch, as Trainer counts them; None where there are none to count."""
     labels = inputs.get("labels")
     if "shift_labels" in inputs:
         labels = inputs["shift_labels"]
