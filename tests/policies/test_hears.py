@@ -169,3 +169,33 @@ def test_auto_dev_tells_losses_from_scores_by_their_word_where_nobody_chose():
     assert joint.losses.visits.tolist() == [30, 30]
     joint.observe(Feedback("a", 0.5, about="score"))
     assert joint.scores.visits.tolist() == [1, 0]
+
+
+class Dice(Policy):
+    """Draws numbers of its own when it learns."""
+
+    hears, state = ("loss",), ("rng", "mixture")
+
+    def __init__(self, tasks=TASKS):
+        super().__init__(tasks)
+        self.rng, self.mixture = np.random.default_rng(0), np.array([0.5, 0.5])
+
+    def probabilities(self, step):
+        return self.mixture
+
+    def learn(self, k, feedback):
+        share = self.rng.random()
+        self.mixture = np.array([share, 1 - share])
+
+
+def test_a_generator_of_its_own_goes_on_where_it_was():
+    whole, first = Dice(), Dice()
+    for _ in range(7):
+        whole.observe(Feedback("a", 0.5))
+    for _ in range(4):
+        first.observe(Feedback("a", 0.5))
+    again = Dice()
+    again.load_state_dict(first.state_dict())
+    for _ in range(3):
+        again.observe(Feedback("a", 0.5))
+    assert again.probabilities(0).tolist() == whole.probabilities(0).tolist()
