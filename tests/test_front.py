@@ -81,7 +81,7 @@ def test_every_field_has_a_flag(name, rota_main):
     dashed = "--" + name.replace("_", "-")
     assert flag == f"Change {dashed} or {dashed} x y."
     told = "--option" if name == "options" else dashed
-    assert told in rota_main("train", "--help")[1]
+    assert told in rota_main("train", "--help-all")[1]
 
 
 def test_a_run_is_gone_on_with_in_both_languages():

@@ -84,7 +84,7 @@ def test_progress_shows_step_speed_score_and_mixture(rota_main, tmp_path):
 
 
 def test_every_setting_has_a_flag_with_its_description(rota_main):
-    code, out, _ = rota_main("train", "--help")
+    code, out, _ = rota_main("train", "--help-all")
     assert code == 0
     for name in Plan.model_fields:
         assert f"--{'option' if name == 'options' else name.replace('_', '-')}" in out

@@ -17,6 +17,7 @@ from rota.cli._demo import demo
 from rota.cli._evaluate import evaluate
 from rota.cli._export import export
 from rota.cli._flags import in_flags
+from rota.cli._help import Command
 from rota.cli._improve import improve
 from rota.cli._methods import methods
 from rota.cli._parameters import parameters
@@ -55,7 +56,7 @@ for verb in (
     parameters,
     simulate,
 ):
-    app.command()(verb)
+    app.command(cls=Command)(verb)
 
 
 def _show_version(asked: bool) -> None:
@@ -101,7 +102,7 @@ def _tell_warnings() -> None:
 
 def _run() -> None:
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="rota", standalone_mode=False)  # also as `python -m rota`
     except RotaError as error:
         _say(in_flags(str(error)), code=2)
     except PARSER_ERROR as error:

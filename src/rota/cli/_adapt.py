@@ -30,7 +30,7 @@ DECIDED = {
 """Fields of a plan that are not for the caller."""
 
 
-@with_plan_flags
+@with_plan_flags(rare=["least", "heads", "fresh", "method", "options", "lr"], decided=DECIDED)
 def adapt(
     run: Annotated[Path, typer.Argument(help="the run whose model learns the task")],
     task: Annotated[str, typer.Option(help="the new task")],
@@ -39,9 +39,11 @@ def adapt(
         str | None,
         typer.Option(help="what its vector begins as: a task of the run, average, random, xavier; default the best"),
     ] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="passes over the rows")] = 5,
-    least: Annotated[int, typer.Option(min=1, help="updates at least")] = 100,
-    heads: Annotated[int, typer.Option(min=1, help="untrained heads with which each beginning is scored")] = 3,
+    epochs: Annotated[int, typer.Option(min=1, metavar="N", help="passes over the rows")] = 5,
+    least: Annotated[int, typer.Option(min=1, metavar="N", help="updates at least")] = 100,
+    heads: Annotated[
+        int, typer.Option(min=1, metavar="N", help="untrained heads with which each beginning is scored")
+    ] = 3,
     fresh: Annotated[bool, typer.Option(help="train the run's own encoder from the beginning, too")] = True,
     out: Annotated[
         Path | None, typer.Option(help="folder for the trainings [dim](runs/adapt-RUN-TASK-SEED)[/dim]")

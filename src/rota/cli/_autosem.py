@@ -24,12 +24,15 @@ DECIDED = {"method", "seed"}
 OWN, CHANCE, ALONE = "autosem", "random ratio", "target alone"
 
 
-@with_plan_flags
+@with_plan_flags(
+    rare=["no_select", "no_search", "baselines", "seeds_per_ratio", "storage", "candidates", "batch_size", "lr"],
+    decided=DECIDED,
+)
 @with_option_flags(AUTOSEM.options, "trials", "rounds", "candidates", "storage")
 def autosem(
     target: Annotated[str, typer.Option(help="the task that is to be helped")],
     seeds: Annotated[str, typer.Option(metavar="A,B,…", help="everything once for each of these")] = "0",
-    seeds_per_ratio: Annotated[int, typer.Option(min=1, help="trainings with each ratio")] = 1,
+    seeds_per_ratio: Annotated[int, typer.Option(min=1, metavar="N", help="trainings with each ratio")] = 1,
     no_select: Annotated[bool, typer.Option("--no-select", help="without stage 1: search over all candidates")] = False,
     no_search: Annotated[bool, typer.Option("--no-search", help="without stage 2: a grid of as many ratios")] = False,
     baselines: Annotated[bool, typer.Option(help="train a random ratio and the target alone, too")] = True,

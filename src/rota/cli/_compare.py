@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 ALL = "all"
 
 
-@with_plan_flags
+@with_plan_flags(
+    rare=["singles", "budget", "full", "interval", "without", "baseline", "options", "batch_size", "lr"],
+    decided=["method", "seed"],
+)
 def compare(
     file: Annotated[
         Path | None, typer.Argument(help="a YAML file with common fields, variants and seeds [dim](flags alone)[/dim]")
@@ -39,7 +42,9 @@ def compare(
     ] = "",
     models: Annotated[str, typer.Option(metavar="A,B,…", help="with each of these models")] = "",
     seeds: Annotated[str, typer.Option(metavar="A,B,…", help="of the runs [dim](0,1,2)[/dim]")] = "",
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="runs at a time; changes no number")] = 1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, metavar="N", help="runs at a time; changes no number")
+    ] = 1,
     baseline: Annotated[str | None, typer.Option(help="the variant that others are compared with (uniform)")] = None,
     without: Annotated[
         str, typer.Option(metavar="A,B,…", help="leave out plain baselines: uniform, proportional, union, temperature")
@@ -59,7 +64,6 @@ def compare(
     """Train every variant with every seed and compare them with the baseline, seed by seed.
 
     rota compare --methods exp3s,counterfactual --tasks digits --seeds 0,1,2 --jobs 2
-
     rota compare experiments/002-table-1.yaml --data DIR --steps 1000
 
     Plain baselines are always part of it, unless switched off by name. Runs that are finished are kept, and one that

@@ -13,6 +13,7 @@ import typer
 import yaml
 from pydantic.fields import FieldInfo
 
+from rota.cli._help import HELP_ALL, shown_first
 from rota.errors import RotaError, unknown_name
 from rota.methods import METHODS, Options, default_told
 from rota.plans import Plan
@@ -21,16 +22,32 @@ from rota.settings import Settings
 Verb = Callable[..., None]
 
 
-def with_plan_flags(verb: Verb) -> Verb:
-    """Give `verb` a flag for every field of `Plan` that it does not declare itself.
+USUAL = frozenset({"tasks", "data", "method", "options", "model", "steps", "batch_size", "lr", "seed"})
+"""Fields of a plan whose flags a newcomer needs."""
+
+
+def with_plan_flags(rare: Iterable[str] = (), decided: Iterable[str] = ()) -> Callable[[Verb], Verb]:
+    """Give a verb a flag for every field of `Plan` that it does not declare itself.
 
     The flags that were used arrive in its keyword argument `fields`, as plain values. They are checked with
     the plan, where all mistakes are reported together, not one by one by the parser.
+
+    `--help` shows the usual ones of them and the verb's own; `--help-all` shows everything.
+
+    Args:
+        rare: Flags of its own that are not for newcomers.
+        decided: Fields that the verb decides itself: it refuses their flags.
     """
-    declared = inspect.signature(verb).parameters
-    flags = {name: field for name, field in Plan.model_fields.items() if name not in declared}
-    flags = dict(sorted(flags.items(), key=lambda item: item[0] in Settings.model_fields))  # what before how
-    return _with_flags(verb, "fields", flags, "The run")
+
+    def give(verb: Verb) -> Verb:
+        declared = set(inspect.signature(verb).parameters)
+        flags = {name: field for name, field in Plan.model_fields.items() if name not in declared}
+        flags = dict(sorted(flags.items(), key=lambda item: item[0] in Settings.model_fields))  # what before how
+        given = _with_flags(verb, "fields", flags, "The run", HELP_ALL)
+        shown_first(given, frozenset({*declared, "help_all", *(USUAL - set(decided))} - set(rare)))
+        return given
+
+    return give
 
 
 def with_option_flags(options: type[Options], *names: str) -> Callable[[Verb], Verb]:
@@ -39,12 +56,17 @@ def with_option_flags(options: type[Options], *names: str) -> Callable[[Verb], V
     return lambda verb: _with_flags(verb, "options", flags, None)
 
 
-def _with_flags(verb: Verb, argument: str, flags: Mapping[str, FieldInfo], panel: str | None) -> Verb:
+def _with_flags(
+    verb: Verb, argument: str, flags: Mapping[str, FieldInfo], panel: str | None, *more: inspect.Parameter
+) -> Verb:
+    """The verb with these flags, and with more that say something at once and are not for it to hear."""
     signature = inspect.signature(verb, eval_str=True)
-    own = [parameter for name, parameter in signature.parameters.items() if name != argument]
+    own = [*(parameter for name, parameter in signature.parameters.items() if name != argument), *more]
     parameters = [_flag(name, field, panel) for name, field in flags.items()]
 
     def wrapped(**values: Any) -> None:
+        for parameter in more:
+            values.pop(parameter.name, None)
         used = {name: values.pop(name) for name in flags}
         verb(**values, **{argument: {name: _parse(name, value) for name, value in used.items() if value is not None}})
 

@@ -27,18 +27,36 @@ DECIDED = {"method", "options"}
 SHOWN = 10  # ratios in the table
 
 
-@with_plan_flags
+@with_plan_flags(
+    rare=[
+        "initial",
+        "budget_steps",
+        "name",
+        "storage",
+        "pruning",
+        "auxiliary",
+        "primary",
+        "sampler",
+        "simplex",
+        "seeds_per_ratio",
+        "batch_size",
+        "lr",
+    ],
+    decided=DECIDED,
+)
 @with_option_flags(AUTOSEM.options, "trials", "sampler", "primary", "auxiliary", "pruning", "storage")
 def search(
     selected: Annotated[
         Path | None, typer.Argument(help="a folder of `rota select`: its tasks, target and settings")
     ] = None,
-    seeds_per_ratio: Annotated[int, typer.Option(min=1, help="trainings with each ratio")] = 1,
+    seeds_per_ratio: Annotated[int, typer.Option(min=1, metavar="N", help="trainings with each ratio")] = 1,
     simplex: Annotated[bool, typer.Option("--simplex", help="shares that sum to one instead of whole numbers")] = False,
     initial: Annotated[
-        int | None, typer.Option(min=1, help="random ratios first [dim](a third, at most 5)[/dim]")
+        int | None, typer.Option(min=1, metavar="N", help="random ratios first [dim](a third, at most 5)[/dim]")
     ] = None,
-    budget_steps: Annotated[int | None, typer.Option(min=1, help="begin no trial after so many updates")] = None,
+    budget_steps: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="begin no trial after so many updates")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="of the study in its storage [dim](made of the tasks)[/dim]")] = None,
     out: Annotated[
         Path | None, typer.Option(help="folder for the trainings [dim](runs/search-TARGET-SEED)[/dim]")

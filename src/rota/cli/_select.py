@@ -25,7 +25,7 @@ DECIDED = {"method", "steps", "only"}
 """Fields of a plan that are not for the caller."""
 
 
-@with_plan_flags
+@with_plan_flags(rare=["above", "utility", "candidates", "batch_size", "lr"], decided=DECIDED)
 @with_option_flags(METHODS["autosem"].options, "rounds", "top", "above", "utility", "candidates")
 def select(
     target: Annotated[str, typer.Option(help="the task that is to be helped")],

@@ -20,11 +20,11 @@ WORTH_SAYING = 0.01
 """Share of the time from which on it is told what it was spent on."""
 
 
-@with_plan_flags
+@with_plan_flags(rare=["checkpoint", "mixture", "tracker"])
 def train(
     file: Annotated[Path | None, typer.Argument(help="a YAML file with the fields below; flags win over it")] = None,
     out: Annotated[Path | None, typer.Option(help="new folder for the run [dim](runs/METHOD-SEED)[/dim]")] = None,
-    resume: Annotated[Path | None, typer.Option(help="continue the run in this folder, with its own settings")] = None,
+    resume: Annotated[Path | None, typer.Option(help="continue the run in this folder; with its own settings")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="with --resume: continue from this checkpoint")] = None,
     mixture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="weights from a file of `rota improve`; method fixed by default")
