@@ -169,8 +169,15 @@ def test_wrong_simulations(rota_main):
     assert_refused(rota_main("demo", "--methods", ","), "at least one name")
     assert_refused(rota_main("demo", "--seeds", 0), "Invalid value for '--seeds'")
     assert_refused(rota_main("report"), "Missing argument")
-    assert_refused(rota_main("trian"), "Did you mean 'train'?")
     assert_refused(rota_main("demo", "--methods", "exp4"), "Unknown method 'exp4'")
+
+
+def test_a_typo_in_a_verb_names_the_nearest_one(rota_main):
+    said = rota_main("trian", "--steps", 3)
+    assert_refused(said, "rota: Unknown verb 'trian'. Did you mean 'train'? Known: ", "train")
+    assert "--help" not in said[2]
+    assert_refused(rota_main("zzz"), "Unknown verb 'zzz'. Known: adapt, autosem, ")
+    assert_refused(rota_main("--stpes"), "No such option: --stpes", "See `rota --help`")
 
 
 def test_errors_of_a_real_process_have_no_traceback(tmp_path):

@@ -17,7 +17,7 @@ from rota.cli._demo import demo
 from rota.cli._evaluate import evaluate
 from rota.cli._export import export
 from rota.cli._flags import in_flags
-from rota.cli._help import Command
+from rota.cli._help import Command, Verbs
 from rota.cli._improve import improve
 from rota.cli._methods import methods
 from rota.cli._parameters import parameters
@@ -33,6 +33,7 @@ from rota.errors import RotaError, missing_package
 from rota.plugins import PluginWarning
 
 app = typer.Typer(
+    cls=Verbs,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -151,7 +152,7 @@ def _advice(error: Any) -> str:
     gone = GONE.get(getattr(error, "option_name", ""))
     if verb == "train" and gone:
         return f"It is an option of a method: {gone}. See `rota methods NAME`."
-    known = verb if verb in {own.callback.__name__ for own in app.registered_commands if own.callback} else ""
+    known = "" if verb.startswith("-") else verb  # an unknown one has been refused
     return f"See `{' '.join(filter(None, ['rota', known, '--help']))}`."
 
 

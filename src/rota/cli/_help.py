@@ -1,4 +1,4 @@
-"""A short help for newcomers, and the whole one for those who ask for it."""
+"""A short help for newcomers, the whole one for those who ask for it, and the nearest verb for a typo."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from rota.errors import unknown_name
 
 WHOLE = "rota.whole_help"
 FIRST = "shown_first"
@@ -61,6 +63,17 @@ class Command(TyperCommand):
                 option.hidden = False
             for option, told in usual.items():
                 option.help = told
+
+
+class Verbs(TyperGroup):
+    """All verbs."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Whose turn it is; refuse a verb that there is not, as any other unknown name."""
+        name = args[0]
+        if name not in self.commands and not name.startswith("-") and not ctx.resilient_parsing:
+            raise unknown_name("verb", name, self.commands)
+        return super().resolve_command(ctx, args)
 
 
 def _shortened(told: str) -> str:
