@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from rota.cli._console import open_console
 from rota.cli._fields import refuse_decided, with_plan_flags
 from rota.errors import RotaError
 from rota.plans import make_plan
@@ -66,7 +66,7 @@ def adapt(
     from rota.runs import Adapting  # late: it loads torch
 
     folder = out or Path("runs") / f"adapt-{run.name}-{Path(task).stem}-{plan.seed}"
-    console = Console(stderr=as_json)
+    console = open_console(stderr=as_json)
 
     def say(line: str) -> None:
         console.print(line, highlight=False, markup=False, style="dim")

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rota.cli._console import open_console
 from rota.cli._fields import numbers, refuse_decided, with_option_flags, with_plan_flags
 from rota.cli._tables import mean_and_spread, number
 from rota.errors import RotaError
@@ -64,7 +64,7 @@ def autosem(
     from rota.runs import run_plan  # late: they load torch and plotly
 
     folder = out or Path("runs") / f"autosem-{target}"
-    console = Console()
+    console = open_console()
     variants: dict[str, dict[str, Any]] = {OWN: {}}
     if baselines:
         first = plans[listed[0]]

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from rota.cli._comparisons import read_comparison
+from rota.cli._console import open_console
 from rota.cli._fields import read_fields
 from rota.errors import RotaError
 
@@ -34,7 +34,7 @@ def claims(
     """
     from rota.analysis import judge, read_claims  # late: they take a moment
 
-    console = Console()
+    console = open_console()
     for folder in results:
         content = read_comparison(folder)
         said = read_fields(file, "claims:").get("claims", []) if file else content["claims"]

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rota.cli._console import open_console
 from rota.cli._fields import listed, numbers, read_fields, with_plan_flags
 from rota.cli._grid import GridProgress
 from rota.cli._tables import difference_told, number, print_whole, spread_told
@@ -90,7 +91,7 @@ def compare(
     comparison = make_comparison(content, fields, numbers(seeds, "seeds"), source, full)
     folder = out or Path("runs") / (file.stem if file else "compare")
     folder.mkdir(parents=True, exist_ok=True)
-    console = Console()
+    console = open_console()
     if comparison.budget == "forwards":
         console.print("Measuring what an update of each variant costs", highlight=False)
         comparison = equal_cost(comparison, folder, jobs)

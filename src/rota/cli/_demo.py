@@ -7,10 +7,10 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from rota.cli._claims import verdict_table
+from rota.cli._console import open_console
 from rota.cli._fields import chosen_methods
 from rota.cli._grid import GridProgress
 from rota.cli._tables import mean_and_spread
@@ -49,7 +49,7 @@ def demo(
     from rota.report import refuse_without_packages, write_report  # late: it takes a moment
 
     refuse_without_packages()
-    console = Console()
+    console = open_console()
     runs = []
     with GridProgress(comparison, out, console, jobs=1) as progress:
         for event in run_comparison(comparison, out, progress=console.is_terminal):

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rota.cli._console import open_console
 from rota.cli._tables import number
 
 
@@ -54,7 +54,7 @@ def evaluate(
     if as_json:
         typer.echo(json.dumps(result))
     else:
-        Console().print(_table(runs, result))
+        open_console().print(_table(runs, result))
 
 
 def _table(runs: list[Path], result: dict[str, Any]) -> Table:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from rota.cli._console import open_console
 from rota.errors import RotaError
 from rota.runlog import Run
 
@@ -43,7 +43,7 @@ def export(
     trained.export(out)
     if text is not None:
         (out / CARD).write_text(text, encoding="utf-8")
-    console = Console()
+    console = open_console()
     console.print(f"The model is in {out}", highlight=False, markup=False, soft_wrap=True)
     if push is not None:
         console.print(f"It was sent to {send(out, push)}", highlight=False, markup=False, soft_wrap=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rota.cli._console import open_console
 from rota.errors import RotaError, unknown_name
 from rota.offpolicy import Estimate, Log, best_mixture, heard, improving, planned, read_logs, value
 from rota.runlog import write_json
@@ -47,7 +47,7 @@ def improve(
         said = f"by CMA-ES with the entropy weighted by {weight:g}"
     shares = mixture.mixture
     estimates = {"logged": value(log, log.mixture), "improved": value(log, shares)}
-    console = Console()
+    console = open_console()
     console.print(_table(log, shares, estimates))
     console.print(f"{len(log):,} decisions; {said}.", highlight=False)
     if out is not None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rota.cli._console import open_console
 from rota.cli._tables import print_whole
 from rota.errors import unknown_name
 from rota.methods import METHODS, Method, option_rows
@@ -22,7 +23,7 @@ def methods(
 
     rota methods exp3s
     """
-    console = Console()
+    console = open_console()
     if name is None:
         table = Table("method", "what it does", "from", title="Methods", title_justify="left", box=SIMPLE_HEAD)
         for method in METHODS.values():

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rota.cli._console import open_console
 from rota.errors import RotaError, nearest
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def parameters(
     if as_json:
         typer.echo(json.dumps({name: counted.describe() for name, counted in counts.items()}))
         return
-    console = Console()
+    console = open_console()
     console.print(_table(model, counts))
     if model in SIZES:
         console.print(AS_PRINTED, highlight=False)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import Progress
+
+from rota.cli._console import open_console
 
 
 def predict(
@@ -42,7 +43,7 @@ def predict(
                 shutil.copyfileobj(sys.stdin.buffer, file)
         answers = trained.predict(task, input)  # wrong input is refused before the output is touched
         target = sys.stdout if out is None else out.open("w", encoding="utf-8")
-        console = Console(stderr=True)
+        console = open_console(stderr=True)
         try:
             with Progress(console=console, transient=True, disable=out is None or not console.is_terminal) as bar:
                 line = bar.add_task("rows", total=None)

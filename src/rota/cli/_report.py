@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from rota.cli._comparisons import compared_runs, is_comparison, read_comparison
+from rota.cli._console import open_console
 from rota.errors import RotaError
 
 STDOUT = Path("-")
@@ -53,4 +53,4 @@ def report(
         return
     page = out or places[0] / f"report.{form}"
     write_report(runs, page, baseline=baseline, names=names, form=form)
-    Console().print(f"{len(runs)} run(s) in {page}", highlight=False, markup=False, soft_wrap=True)
+    open_console().print(f"{len(runs)} run(s) in {page}", highlight=False, markup=False, soft_wrap=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from rota.cli._console import open_console
 from rota.cli._fields import refuse_decided, with_option_flags, with_plan_flags
 from rota.cli._tables import number
 from rota.errors import RotaError
@@ -87,7 +87,7 @@ def search(
     names = [task.name for task in tasks_of(plan) if task.trained]
     tasks = [plan.target, *(task for task in names if task != plan.target)]
     folder = out or Path("runs") / f"search-{plan.target}-{plan.seed}"
-    told = Console(stderr=True)
+    told = open_console(stderr=True)
     found = find_ratio(
         InnerRuns(run_plan, plan, folder, progress=told.is_terminal, told=True, outer=False),
         tasks,
@@ -108,7 +108,7 @@ def search(
     if as_json:
         typer.echo(json.dumps({"ratio": found.ratio, "score": found.value}))
         return
-    console = Console()
+    console = open_console()
     console.print(ratio_table(found))
     if found.ratio is not None:
         weights = ",".join(f"{task}={count:g}" for task, count in found.ratio.items() if count)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rota.cli._console import open_console
 from rota.cli._fields import refuse_decided, with_option_flags, with_plan_flags
 from rota.cli._tables import number
 from rota.errors import RotaError
@@ -51,7 +51,7 @@ def select(
     steps = rule.rounds * METHODS["thompson"].checked(bandit).round
     plan = make_plan({**fields, "target": target, "method": "thompson", "options": bandit, "steps": steps}, "the flags")
     kept, left_out = candidates_of(plan, rule.candidates)
-    console, told = Console(), Console(stderr=True)
+    console, told = open_console(), open_console(stderr=True)
     if left_out:
         line = f"Left out, since of another kind: {', '.join(left_out)}. They take part with --candidates all."
         told.print(line, highlight=False, markup=False)

@@ -14,10 +14,10 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from rota.cli._console import open_console
 from rota.cli._fields import chosen_methods
 from rota.errors import RotaError, unknown_name
 from rota.methods import METHODS, Method, Recipe, RunContext
@@ -77,7 +77,7 @@ def simulate(
             played,
             "playing",
             total=environments,
-            console=Console(stderr=True),
+            console=open_console(stderr=True),
             disable=not sys.stderr.isatty(),
             transient=True,
         )
@@ -85,7 +85,7 @@ def simulate(
     title = f"{environments} environments × {seeds} seeds, {arms} arms, {steps:,} steps" + (
         f", noise {noise:g}" if noise else ""
     )
-    console = Console()
+    console = open_console()
     console.print(_table(studies, title))
     if game.rounds:
         console.print(_rules(studies))

@@ -10,12 +10,11 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
+from rota.cli._console import WIDEST
 from rota.runlog import Run
 
 if TYPE_CHECKING:
     from rota.analysis import Difference, Spread
-
-WIDEST = 1000  # characters in a line
 
 
 def score_table(run: Run) -> Table:

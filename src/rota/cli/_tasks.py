@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rota.cli._console import open_console
 from rota.errors import RotaError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def tasks(
 
     reading = Reading(data)
     folder = reading.folder
-    console = Console()
+    console = open_console()
     shown: set[str] = set()
     for suite in SUITES.values():
         if set(suite.tasks) <= shown:

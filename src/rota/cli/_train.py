@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
+from rota.cli._console import open_console
 from rota.cli._fields import read_fields, with_plan_flags
 from rota.cli._improve import read_mixture
 from rota.cli._tables import score_table
@@ -66,7 +66,7 @@ def train(
     going_on: bool | str = (checkpoint or True) if resume else False
     run = run_plan(plan, folder, resume=going_on, progress=not quiet, callbacks=callbacks)
     if not quiet and int(os.environ.get("RANK", 0)) == 0:
-        console = Console()
+        console = open_console()
         if done:
             console.print(f"{folder} is finished already.", highlight=False, markup=False)
         console.print(score_table(run))
