@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import json
-import signal
-import subprocess
-import time
 
 import pytest
 import yaml
-from run_tools import assert_same_run, checkpoints, command, rota
+from run_tools import assert_same_run, rota
 
 import rota as rota_package
 from rota.methods import METHODS
@@ -193,19 +189,3 @@ def test_the_version_is_shown(rota_main):
 def test_python_dash_m_and_no_arguments_show_help():
     done = rota()
     assert "What should a model that learns many tasks train on next?" in done.stdout + done.stderr
-
-
-def test_an_interrupt_ends_with_a_sentence_and_leaves_a_run_to_resume(tmp_path):
-    folder = tmp_path / "r"
-    flags = ["train", "--steps", 5000, "--checkpoint-every", 20, "--num-workers", 1, "-q", "--out", folder]
-    # Whoever runs the tests in the background has interrupts switched off, and children inherit that.
-    heard = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    process = subprocess.Popen(command(*flags), stderr=subprocess.PIPE, text=True, preexec_fn=heard)
-    while process.poll() is None and not checkpoints(folder):
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    said = process.communicate()[1]
-    assert process.returncode == 130
-    assert said.startswith("rota: stopped. ")
-    assert said.strip().endswith("a run of `rota train` goes on with `rota train --resume FOLDER`.")
-    assert checkpoints(folder)

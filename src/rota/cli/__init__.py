@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from typing import Annotated, Any, NoReturn
@@ -19,6 +20,7 @@ from rota.cli._export import export
 from rota.cli._flags import in_flags
 from rota.cli._help import Command, Verbs
 from rota.cli._improve import improve
+from rota.cli._interrupts import INTERRUPTED, code_of_end, orderly_end, said_at_end
 from rota.cli._methods import methods
 from rota.cli._parameters import parameters
 from rota.cli._predict import predict
@@ -73,7 +75,6 @@ def _about(
     """What should a model that learns many tasks train on next?"""
 
 
-INTERRUPTED = 130
 PARSER_ERROR: type[Any] = typer.BadParameter.__mro__[2]  # click's base error, wherever typer keeps its click
 
 
@@ -81,7 +82,7 @@ def main() -> None:
     """Run the command line; wrong input ends with one sentence and exit code 2."""
     if len(sys.argv) == 1:
         sys.argv.append("--help")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), orderly_end():
         _tell_warnings()
         _run()
 
@@ -120,10 +121,9 @@ def _run() -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED  # typer says it in one of these ways, or by the code
     if code == INTERRUPTED:
-        _say(
-            "stopped. Repeat the command to go on; a run of `rota train` goes on with `rota train --resume FOLDER`.",
-            code,
-        )
+        code = code_of_end()
+        if int(os.environ.get("RANK", 0)) == 0:  # the first of several processes speaks
+            sys.stderr.write(f"rota: {said_at_end()}\n")  # as it is: a command is copied
     sys.exit(code)
 
 

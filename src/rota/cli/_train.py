@@ -11,6 +11,7 @@ import typer
 from rota.cli._console import open_console
 from rota.cli._fields import read_fields, with_plan_flags
 from rota.cli._improve import read_mixture
+from rota.cli._interrupts import resumed_from
 from rota.cli._tables import score_table
 from rota.errors import RotaError
 from rota.plans import Plan, make_plan, merge_fields
@@ -57,6 +58,7 @@ def train(
         folder = out or Path("runs") / f"{plan.method}-{plan.seed}"
     from rota.runs import run_plan  # late: it loads torch
 
+    resumed_from(folder, resume is not None, ["--tracker", tracker] if tracker else [])
     done = resume is not None and (folder / SUMMARY).is_file()
     callbacks = []
     if tracker is not None:
