@@ -36,7 +36,6 @@ from rota.plugins import PluginWarning
 
 app = typer.Typer(
     cls=Verbs,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

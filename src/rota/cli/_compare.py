@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rota.cli._completion import method_lists
 from rota.cli._console import open_console
 from rota.cli._fields import listed, numbers, read_fields, with_plan_flags
 from rota.cli._grid import GridProgress
@@ -39,7 +40,10 @@ def compare(
         Path | None, typer.Option(help="folder for the runs and the page [dim](runs/NAME of FILE, or compare)[/dim]")
     ] = None,
     methods: Annotated[
-        str, typer.Option(metavar="A,B,…", help="methods to compare; all: those that need no more")
+        str,
+        typer.Option(
+            metavar="A,B,…", help="methods to compare; all: those that need no more", autocompletion=method_lists
+        ),
     ] = "",
     models: Annotated[str, typer.Option(metavar="A,B,…", help="with each of these models")] = "",
     seeds: Annotated[str, typer.Option(metavar="A,B,…", help="of the runs [dim](0,1,2)[/dim]")] = "",

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from rota.cli._claims import verdict_table
+from rota.cli._completion import method_lists
 from rota.cli._console import open_console
 from rota.cli._fields import chosen_methods
 from rota.cli._grid import GridProgress
@@ -32,7 +33,7 @@ That `uniform` is the best plain mixture here does not follow from anything that
 def demo(
     out: Annotated[Path, typer.Option(help="folder for the runs and the page")] = Path("runs/demo"),
     methods: Annotated[
-        str, typer.Option(metavar="A,B,…", help="methods to compare")
+        str, typer.Option(metavar="A,B,…", help="methods to compare", autocompletion=method_lists)
     ] = "uniform,proportional,union,temperature,auto",
     seeds: Annotated[int, typer.Option(min=1, help="runs of each method")] = 10,
     steps: Annotated[int, typer.Option(min=1, help="updates of each run")] = 600,

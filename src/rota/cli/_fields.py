@@ -13,6 +13,7 @@ import typer
 import yaml
 from pydantic.fields import FieldInfo
 
+from rota.cli._completion import completed
 from rota.cli._help import HELP_ALL, shown_first
 from rota.errors import RotaError, unknown_name
 from rota.methods import METHODS, Options, default_told
@@ -85,6 +86,7 @@ def _flag(name: str, field: FieldInfo, panel: str | None) -> inspect.Parameter:
         help=f"{_lowered(field.description or '')}{_shown(field)}",
         metavar=_metavar(field.annotation),
         rich_help_panel=panel,
+        autocompletion=completed(name, field.annotation),
     )
     kind: Any = bool | None if field.annotation is bool else str | None
     annotation = list[str] | None if name == "options" else kind

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rota.cli._completion import method_names
 from rota.cli._console import open_console
 from rota.cli._tables import print_whole
 from rota.errors import unknown_name
@@ -17,7 +18,9 @@ from rota.methods import METHODS, Method, option_rows
 
 
 def methods(
-    name: Annotated[str | None, typer.Argument(help="one of them, with all of its options")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="one of them, with all of its options", autocompletion=method_names)
+    ] = None,
 ) -> None:
     """List the methods and where they come from, or the options of one of them.
 
