@@ -14,10 +14,11 @@ from rich.table import Table
 
 from rota.cli._completion import method_lists
 from rota.cli._console import open_console
+from rota.cli._dry_run import show_forecasts
 from rota.cli._fields import listed, numbers, read_fields, with_plan_flags
 from rota.cli._grid import GridProgress
 from rota.cli._tables import difference_told, number, print_whole, spread_told
-from rota.comparisons import COMPARISON, Cell, Comparison, equal_cost, make_comparison, run_comparison
+from rota.comparisons import COMPARISON, Cell, Comparison, equal_cost, is_finished, make_comparison, run_comparison
 from rota.errors import RotaError
 from rota.methods import METHODS
 from rota.runlog import Run, write_json
@@ -63,6 +64,9 @@ def compare(
     interval: Annotated[
         Literal["t", "bootstrap"], typer.Option(help="of differences: paired t, or from ten seeds on bootstrap")
     ] = "t",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="show what would be trained and what it costs; train nothing")
+    ] = False,
     *,
     fields: dict[str, Any],
 ) -> None:
@@ -94,6 +98,9 @@ def compare(
     source = str(file) if file else "the flags"
     comparison = make_comparison(content, fields, numbers(seeds, "seeds"), source, full)
     folder = out or Path("runs") / (file.stem if file else "compare")
+    if dry_run:
+        _forecast(comparison, folder, jobs)
+        return
     folder.mkdir(parents=True, exist_ok=True)
     console = open_console()
     if comparison.budget == "forwards":
@@ -107,6 +114,22 @@ def compare(
         _show(comparison, runs, folder, interval, console)
     if failed:
         raise RotaError(f"Expected {len(comparison.cells)} finished runs. Found {len(failed)} that failed: {failed}.")
+
+
+def _forecast(comparison: Comparison, folder: Path, jobs: int) -> None:
+    from rota.runs import Forecast, forecast  # late: it loads torch
+
+    found: dict[str, Forecast | RotaError] = {}
+    for cell in _first_seed(comparison):
+        try:
+            found[cell.variant] = forecast(cell.plan)
+        except RotaError as error:  # as in the comparison itself, the others go on
+            found[cell.variant] = error
+    console = open_console()
+    missing = [cell for cell in comparison.cells if not is_finished(cell.plan, cell.folder(folder))]
+    show_forecasts(found, missing, jobs, console)
+    if comparison.budget == "forwards":
+        console.print("Updates are as asked for: what an equal cost makes of them is measured before.", highlight=False)
 
 
 def _methods(text: str, fields: Mapping[str, Any]) -> list[str]:

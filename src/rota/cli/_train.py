@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rota.cli._console import open_console
+from rota.cli._dry_run import show_forecast
 from rota.cli._fields import read_fields, with_plan_flags
 from rota.cli._improve import read_mixture
 from rota.cli._interrupts import resumed_from
@@ -33,6 +34,9 @@ def train(
     tracker: Annotated[
         str | None, typer.Option(metavar="NAME", help="send losses, scores and shares to tensorboard, wandb, mlflow, …")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="show what would be trained and what it costs; train nothing")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="no progress bar, no table")] = False,
     *,
     fields: dict[str, Any],
@@ -56,6 +60,9 @@ def train(
     else:
         plan = _planned(file, fields)
         folder = out or Path("runs") / f"{plan.method}-{plan.seed}"
+    if dry_run:
+        _forecast(plan, folder, resume)
+        return
     from rota.runs import run_plan  # late: it loads torch
 
     resumed_from(folder, resume is not None, ["--tracker", tracker] if tracker else [])
@@ -77,6 +84,16 @@ def train(
             console.print(f"Measuring what the policy hears took {share:.0%} of the time.", highlight=False)
         where = f"The run is in {folder}. See it with: rota report {folder}"
         console.print(where, highlight=False, markup=False, soft_wrap=True)
+
+
+def _forecast(plan: Plan, folder: Path, resume: Path | None) -> None:
+    if resume is not None:
+        raise RotaError("--dry-run expects a new run. Found --resume. Leave one of them out.")
+    from rota.runs import forecast  # late: they load torch
+    from rota.training import refuse_old
+
+    refuse_old(folder)  # as the run itself would
+    show_forecast(forecast(plan), folder, open_console())
 
 
 def _planned(file: Path | None, fields: dict[str, Any]) -> Plan:

@@ -1,6 +1,6 @@
 """Several plans that differ in what is compared, each with the same seeds: what they are, and how they are trained."""
 
-from rota.comparisons._cells import Event, run_comparison, steps_done
+from rota.comparisons._cells import Event, is_finished, run_comparison, steps_done
 from rota.comparisons._comparison import BASELINES, COMPARISON, SINGLE, Cell, Comparison, make_comparison
 from rota.comparisons._equal_cost import equal_cost
 from rota.comparisons._processes import work_through
@@ -13,6 +13,7 @@ __all__ = [
     "Comparison",
     "Event",
     "equal_cost",
+    "is_finished",
     "make_comparison",
     "run_comparison",
     "steps_done",

@@ -1,4 +1,4 @@
-"""From a plan to a finished run folder; a new task for a trained model."""
+"""From a plan to a finished run folder, or to what it would cost; a new task for a trained model."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rota.runs._adaptation import Adaptation, Adapting
+    from rota.runs._forecast import Forecast, TaskForecast, forecast
     from rota.runs._run_plan import run_plan
 
-__all__ = ["Adaptation", "Adapting", "run_plan"]
+__all__ = ["Adaptation", "Adapting", "Forecast", "TaskForecast", "forecast", "run_plan"]
 
-_LATE = {"Adaptation": "_adaptation", "Adapting": "_adaptation", "run_plan": "_run_plan"}
+_LATE = {
+    "Adaptation": "_adaptation",
+    "Adapting": "_adaptation",
+    "Forecast": "_forecast",
+    "TaskForecast": "_forecast",
+    "forecast": "_forecast",
+    "run_plan": "_run_plan",
+}
 """All of it needs torch; naming it does not."""
 
 

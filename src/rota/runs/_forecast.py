@@ -1,0 +1,236 @@
+"""What a run would be and would cost, from a few updates of a copy that is thrown away."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from torch import nn
+
+from rota.callbacks import Callback, RunStart
+from rota.errors import RotaError
+from rota.evaluation import EvaluationBudget
+from rota.methods import InnerRuns
+from rota.plans import Plan
+from rota.runlog import LOG, Run
+from rota.runs._prepare import Prepared, method_of, prepare
+from rota.runs._run_plan import train_prepared
+from rota.settings import Settings
+from rota.streams import rows_per_step
+from rota.tasks import Task
+
+WARM_UP = 5  # updates that are not timed: the first ones allocate
+LEAST, LONGEST = 20, 10.0  # so many updates are timed, or as many as there are in so many seconds
+SECONDS = 0.2  # of updates at least, where an update takes no time
+CHECKPOINTS = 2  # are kept
+JOINT = "JointStream"  # has a batch of every task in every step
+
+
+@dataclass(frozen=True)
+class TaskForecast:
+    """What one task would get.
+
+    Args:
+        kind: Of its answers.
+        rows: By split.
+        batch: Rows in an update, of all processes and forward passes; 0 where it is only evaluated.
+        share: Of the updates, under the mixture at the beginning.
+        passes: Over its training rows, under that mixture.
+        counted: Whether its score counts.
+    """
+
+    kind: str
+    rows: Mapping[str, int]
+    batch: int
+    share: float
+    passes: float
+    counted: bool
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run would be and would cost. Nothing of it has been trained.
+
+    Args:
+        plan: With nothing left open.
+        options: All options of its method.
+        tasks: By name.
+        policy: The class that decides whose turn it is.
+        stream: The class that makes batches of it.
+        evaluation: When, on which rows, and which share of the cost.
+        parameters: Of the model.
+        trained: Those of them that are not frozen.
+        device: Where it would be trained.
+        checkpoint_bytes: On the disk.
+        folder_bytes: Of the whole run on the disk, at its end.
+        memory_bytes: Parameters, gradients and the optimizer's states; activations come on top.
+        update_seconds: Of one update, measured.
+        evaluation_seconds: Of one evaluation during training, measured.
+        seconds: From the first update to the scores of the best model.
+        ready_seconds: Before that: reading data, making the model; measured.
+    """
+
+    plan: Plan
+    options: Mapping[str, Any]
+    tasks: Mapping[str, TaskForecast]
+    policy: str
+    stream: str
+    evaluation: EvaluationBudget
+    parameters: int
+    trained: int
+    device: str
+    checkpoint_bytes: int
+    folder_bytes: int
+    memory_bytes: int
+    update_seconds: float
+    evaluation_seconds: float
+    seconds: float
+    ready_seconds: float
+
+
+class _EnoughError(Exception):
+    """Enough updates have been timed: the only way out of a run between two evaluations."""
+
+
+class _Stopwatch(Callback):
+    """Times updates and evaluations of a run, and leaves it."""
+
+    def __init__(self) -> None:
+        self.updates: list[float] = []
+        self.evaluations: list[float] = []
+
+    def on_start(self, start: RunStart) -> None:
+        self.steps, self.began = start.settings.steps, time.perf_counter()
+        self.last = self.began
+
+    def on_evaluate(self, done: int, evaluation: Mapping[str, Any], mixture: Mapping[str, float]) -> str | None:
+        self.evaluations.append(self._lap())
+        return None
+
+    def on_step(self, done: int) -> None:
+        self.updates.append(self._lap())
+        timed = len(self.updates) - WARM_UP
+        seconds = sum(self.updates[WARM_UP:])
+        enough = timed >= LEAST and seconds >= SECONDS
+        if enough or seconds >= LONGEST or done == self.steps:
+            raise _EnoughError
+
+    def _lap(self) -> float:
+        before, self.last = self.last, time.perf_counter()
+        return self.last - before
+
+    @property
+    def update(self) -> float:
+        timed = self.updates[WARM_UP:] or self.updates
+        return sum(timed) / len(timed)
+
+    @property
+    def evaluation(self) -> float:
+        timed = self.evaluations[1:] or self.evaluations
+        return sum(timed) / len(timed)
+
+
+def forecast(plan: Plan) -> Forecast:
+    """What a run of this plan would be, and would cost: a copy of it makes a few updates in a temporary folder.
+
+    Methods that train inner runs first are refused: what those find decides what the run is.
+    """
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise RotaError("A forecast expects one process. Found several. Ask for it without torchrun.")
+
+    def refused(*_: Any, **__: Any) -> NoReturn:
+        raise RotaError(
+            f"A forecast expects a method that trains nothing before its run. Found '{plan.method}', which trains "
+            f"other runs first. Ask for the method of those runs, such as uniform."
+        )
+
+    began, watch = time.perf_counter(), _Stopwatch()
+    with tempfile.TemporaryDirectory(prefix="rota-forecast-") as place:
+        inner = InnerRuns(refused, plan, Path(place) / "inner", progress=False, told=False, outer=False)
+        run, folder = prepare(plan, inner), Path(place) / "run"
+        # The copy writes no checkpoint; all else is as in the run itself.
+        rare = {"checkpoint_every": run.plan.steps}
+        copy = Prepared(run.plan.model_copy(update=rare), run.tasks, run.model, run.recipe)
+        with contextlib.suppress(_EnoughError):
+            train_prepared(copy, folder, inner, False, False, [watch])
+        return _forecast(run, Run(folder).info, _line_sizes(folder / LOG), watch, watch.began - began)
+
+
+def _forecast(
+    run: Prepared, info: Mapping[str, Any], lines: Mapping[str, float], watch: _Stopwatch, ready: float
+) -> Forecast:
+    settled = {**info["plan"], "checkpoint_every": run.plan.checkpoint_every}
+    plan, budget = Plan.model_validate(settled), EvaluationBudget(**info["evaluation"])
+    parts = list(run.model.parameters())
+    trained = sum(_bytes(part) for part in parts if part.requires_grad)
+    states = trained * _states(plan, sum(task.trained for task in run.tasks))
+    weights = sum(_bytes(tensor) for tensor in run.model.state_dict().values())
+    evaluations = 1 + math.ceil(plan.steps / budget.every)
+    kept = 1 + (sum(task.counted for task in run.tasks) if plan.best == "each" else 0)
+    log = plan.steps * lines.get("step", 0.0) + evaluations * lines.get("eval", 0.0)
+    seconds = plan.steps * watch.update + (evaluations + kept * _at_end(run.tasks, budget)) * watch.evaluation
+    return Forecast(
+        plan=plan,
+        options=method_of(plan).checked(plan.options).model_dump(),
+        tasks=_tasks(run, plan, info),
+        policy=info["policy"],
+        stream=info["stream"],
+        evaluation=budget,
+        parameters=info["parameters"],
+        trained=sum(part.numel() for part in parts if part.requires_grad),
+        device=info["device"],
+        checkpoint_bytes=weights + states,
+        folder_bytes=CHECKPOINTS * (weights + states) + kept * weights + round(log),
+        memory_bytes=sum(map(_bytes, parts)) + trained + states,
+        update_seconds=watch.update,
+        evaluation_seconds=watch.evaluation,
+        seconds=seconds,
+        ready_seconds=ready,
+    )
+
+
+def _tasks(run: Prepared, plan: Plan, info: Mapping[str, Any]) -> dict[str, TaskForecast]:
+    trained = [task for task in run.tasks if task.trained]
+    batches = rows_per_step(trained, plan.batch_size, plan.accumulate)
+    found = {}
+    for task in run.tasks:
+        share, batch = info["mixture"].get(task.name, 0.0), batches.get(task.name, 0)
+        turns = plan.steps * (1.0 if info["stream"] == JOINT else share)
+        rows = {split: task.size(split) for split in task.splits}
+        passes = turns * batch / task.size() if batch else 0.0
+        found[task.name] = TaskForecast(repr(task.kind), rows, batch, share, passes, task.counted)
+    return found
+
+
+def _at_end(tasks: Sequence[Task], budget: EvaluationBudget) -> float:
+    """What scoring the best model costs, in evaluations during training."""
+    dev = [task.size("dev") for task in tasks]
+    compared = sum(min(size, budget.rows or size) for size in dev)
+    rows = sum(task.size("test") for task in tasks) + (2 * sum(dev) if budget.all_at_end else 0)
+    return rows / max(1, compared)
+
+
+def _states(settings: Settings, tasks: int) -> int:
+    """Numbers that the optimizer keeps for each parameter."""
+    each = (1 if settings.momentum else 0) if settings.optimizer == "sgd" else 2
+    return each * (tasks if settings.optimizer_per_task else 1)
+
+
+def _bytes(tensor: nn.Parameter | Any) -> int:
+    return int(tensor.numel() * tensor.element_size())
+
+
+def _line_sizes(log: Path) -> dict[str, float]:
+    """The mean size of a line of each kind."""
+    sizes: dict[str, list[int]] = {}
+    for line in log.read_bytes().splitlines(keepends=True):
+        sizes.setdefault(json.loads(line)["kind"], []).append(len(line))
+    return {kind: sum(own) / len(own) for kind, own in sizes.items()}

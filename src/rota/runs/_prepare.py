@@ -1,0 +1,83 @@
+"""Everything that is settled before the first update."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rota.errors import unknown_name
+from rota.methods import METHODS, InnerRuns, Method, Recipe, RunContext
+from rota.models import MultiTaskModel, Pretrained
+from rota.plans import Plan, tasks_of
+from rota.policies import WithEnds
+from rota.runs._build import make_model, started_plan_of, tasks_for
+from rota.streams import batches_per_pass, rows_per_step
+from rota.tasks import Task, check_tasks
+
+PRETRAINED_RATE = 5e-5
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run that can begin.
+
+    Args:
+        plan: With what its method, its model and the run that it starts from say.
+        tasks: Those that take part.
+        model: New, or that of the run it starts from.
+        recipe: What its method comes to.
+    """
+
+    plan: Plan
+    tasks: list[Task]
+    model: MultiTaskModel
+    recipe: Recipe
+
+
+def method_of(plan: Plan) -> Method:
+    """The method of a plan; refuse one that there is not."""
+    if plan.method not in METHODS:
+        raise unknown_name("method", plan.method, METHODS)
+    return METHODS[plan.method]
+
+
+def prepare(plan: Plan, inner: InnerRuns) -> Prepared:
+    """Read the data, ask the method for its recipe and make the model.
+
+    Args:
+        plan: What is asked for.
+        inner: Who trains what a method wants to see trained before.
+    """
+    method = method_of(plan)
+    if plan.start is not None:
+        plan = inner.plan = started_plan_of(plan)
+    tasks = tasks_of(plan)
+    check_tasks(tasks)  # before a policy meets their sizes
+    recipe = _recipe(method, plan, [task for task in tasks if task.trained], inner)
+    tasks = _taking_part(recipe, tasks)
+    if plan.target is None:
+        unsaid = {name: value for name, value in recipe.settings.items() if name not in plan.model_fields_set}
+        plan = plan.model_copy(update=unsaid)
+    model = make_model(plan, tasks)
+    if plan.lr is None and isinstance(model.encoder, Pretrained):
+        plan = plan.model_copy(update={"lr": PRETRAINED_RATE})
+    return Prepared(plan, tasks_for(model, plan, tasks), model, recipe)
+
+
+def _recipe(method: Method, plan: Plan, tasks: list[Task], inner: InnerRuns) -> Recipe:
+    sizes = {task.name: task.size() for task in tasks}
+    processes = int(os.environ.get("WORLD_SIZE", 1))  # as torchrun says; each works on its part of a batch
+    batches = batches_per_pass(sizes, rows_per_step(tasks, plan.batch_size, plan.accumulate * processes))
+    counted = [task.name for task in tasks if task.counted]
+    target = counted[0] if len(counted) == 1 else None
+    recipe = method.make(plan.options, RunContext(sizes, batches, plan.steps, plan.seed, target, inner, tasks))
+    ends = {task.name: task.stop_after for task in tasks if task.stop_after is not None}
+    return replace(recipe, policy=WithEnds(recipe.policy, ends)) if ends else recipe
+
+
+def _taking_part(recipe: Recipe, tasks: Sequence[Task]) -> list[Task]:
+    """A method may leave tasks out."""
+    if recipe.tasks is not None:
+        return [task for task in tasks if task.name in recipe.tasks]
+    return [task for task in tasks if not task.trained or task.name in recipe.policy.tasks]
