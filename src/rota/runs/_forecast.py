@@ -27,8 +27,8 @@ from rota.settings import Settings
 from rota.streams import rows_per_step
 from rota.tasks import Task
 
-WARM_UP = 5  # updates that are not timed: the first ones allocate
-LEAST, LONGEST = 20, 10.0  # so many updates are timed, or as many as there are in so many seconds
+WARM_UP = 3  # updates that are not timed: the first ones allocate
+LEAST, LONGEST = 20, 3.0  # so many updates are timed, or as many as there are in so many seconds
 SECONDS = 0.2  # of updates at least, where an update takes no time
 CHECKPOINTS = 2  # are kept
 JOINT = "JointStream"  # has a batch of every task in every step
