@@ -7,6 +7,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from rota.cli._claims import verdict_table
