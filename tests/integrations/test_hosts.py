@@ -43,7 +43,7 @@ def run(*args, **options):
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-def check(host, folder, stops, twice=True, **options):
+def check_in_program(host, folder, stops, twice=True, **options):
     """Interrupted and resumed, in a process of its own."""
     own = {**options, "workers": 0} if host in WITHOUT_WORKERS and options else options
     run(host, folder, check=",".join(map(str, stops)), twice=int(twice), **own)
@@ -51,20 +51,20 @@ def check(host, folder, stops, twice=True, **options):
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_training_goes_on_as_if_it_had_never_stopped(host, tmp_path):
-    check(host, tmp_path, (7, 12))
+    check_in_program(host, tmp_path, (7, 12))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("host", HOSTS)
 def test_from_every_update_on(host, tmp_path):
-    check(host, tmp_path, EVERY, twice=False)
+    check_in_program(host, tmp_path, EVERY, twice=False)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", OTHERS, ids=lambda own: "-".join(map(str, own.values())))
 @pytest.mark.parametrize("host", HOSTS)
 def test_with_other_workers_updates_and_policies(host, options, tmp_path):
-    check(host, tmp_path, SOME, **options)
+    check_in_program(host, tmp_path, SOME, **options)
 
 
 def in_processes(host, folder, resume=None, processes=2):
