@@ -143,7 +143,9 @@ def train_fit(case: Case, seed: int, order: Order, clock: Clock) -> float:
         run = fit(model, case.tasks, policy, Path(place) / "run", settings, stream=Timed, progress=False)
         lines = run.lines("step")
         clock.noted = run.summary["engine"]
-    assert [(line["task"], line["ids"]) for line in lines] == [(task, ids.tolist()) for task, ids in order]
+    assert [(line["task"], run.row_ids(line["task"], line)) for line in lines] == [
+        (task, ids.tolist()) for task, ids in order
+    ]
     return float(lines[-1]["loss"])
 
 

@@ -35,7 +35,9 @@ def train(policy: rota.Policy, seed: int, steps: int = 1500) -> tuple[float, Log
     shared = nn.Sequential(nn.Linear(2, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU())
     model = nn.ModuleDict({"shared": shared, **{task: nn.Linear(64, 2) for task in TASKS}})
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-    log: Log = ([], [], [])
+    tasks: list[str] = []
+    probabilities: list[float] = []
+    rewards: list[float] = []
     last: dict[str, float] = {}
     for step in range(steps):
         choice = policy.choose(step, rng)
@@ -48,12 +50,13 @@ def train(policy: rota.Policy, seed: int, steps: int = 1500) -> tuple[float, Log
         worth = improving(Visit(loss.item(), None, last.get(choice.task)))
         last[choice.task] = loss.item()
         if worth is not None:  # a first visit has nothing to be compared with
-            for column, entry in zip(log, (choice.task, choice.probability, worth), strict=True):
-                column.append(entry)
+            tasks.append(choice.task)
+            probabilities.append(choice.probability)
+            rewards.append(worth)
     x = torch.randn(4000, 2, generator=generator)
     with torch.no_grad():
         right = [(model[t](shared(x)).argmax(1) == answers(t, x, generator)).float().mean().item() for t in TASKS[:3]]
-    return sum(right) / len(right), log
+    return sum(right) / len(right), (tasks, probabilities, rewards)
 
 
 def main() -> None:

@@ -48,8 +48,10 @@ class MyTrainer(rota.integrations.hf.Mixing, Trainer):
     pass
 
 
-def train(folder: Path, resume: str | None = None) -> MyTrainer:
+def train(folder: Path, resume: str | None = None) -> tuple[Net, dict[str, float]]:
+    """The trained network, and the share that each source has at the end."""
     torch.manual_seed(0)
+    net = Net()
     sources = rota.join({name: rows(*split) for name, split in SPLITS.items()})
     sizes = {name: len(own) for name, own in sources.datasets.items()}
     policy = rota.Auto(list(SPLITS), horizon=STEPS, sizes=sizes, every=20)
@@ -57,20 +59,20 @@ def train(folder: Path, resume: str | None = None) -> MyTrainer:
         str(folder), max_steps=STEPS, per_device_train_batch_size=32, learning_rate=5e-3, save_steps=STEPS // 2,
         report_to="none", use_cpu=True, disable_tqdm=True, logging_steps=STEPS,
     )  # fmt: skip
-    trainer = MyTrainer(Net(), args, train_dataset=sources, policy=policy, log=folder / "log")
+    trainer = MyTrainer(net, args, train_dataset=sources, policy=policy, log=folder / "log")
     trainer.train(resume_from_checkpoint=resume)
-    return trainer
+    return net, trainer.mix.shares()
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        first = train(Path(folder) / "first")
-        again = train(Path(folder) / "first", resume=str(Path(folder) / "first" / f"checkpoint-{STEPS // 2}"))
-    same = all(torch.equal(a, b) for a, b in zip(first.model.parameters(), again.model.parameters(), strict=True))
+        first, shares = train(Path(folder) / "first")
+        again, _ = train(Path(folder) / "first", resume=str(Path(folder) / "first" / f"checkpoint-{STEPS // 2}"))
+    same = all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
     with torch.no_grad():
-        logits = first.model.eval()(pictures[1260:], numbers[1260:])["logits"]
+        logits = first.eval()(pictures[1260:], numbers[1260:])["logits"]
     print(f"{(logits.argmax(1) == numbers[1260:]).float().mean():.0%} of new digits right")
-    print("shares at the end:", "  ".join(f"{name} {share:.0%}" for name, share in first.mix.shares().items()))
+    print("shares at the end:", "  ".join(f"{name} {share:.0%}" for name, share in shares.items()))
     print(f"gone on from the middle, the weights are the same: {same}")
 
 

@@ -27,7 +27,8 @@ class TwoHeads(nn.Module):
         self.heads = nn.ModuleDict({"sign": nn.Linear(32, 2), "sum": nn.Linear(32, 1)})
 
     def forward(self, task: str, inputs: dict[str, Tensor]) -> Tensor:
-        return self.heads[task](self.shared(inputs["x"]))
+        answers: Tensor = self.heads[task](self.shared(inputs["x"]))
+        return answers
 
 
 def rows(task: str, count: int, seed: int) -> TensorRows:

@@ -9,6 +9,7 @@ ratios of their batches, each by a training, and says what it came to believe. N
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -26,7 +27,7 @@ def rows(task: str, count: int, seed: int) -> tuple[Tensor, Tensor]:
     return x, (score > 0).long()
 
 
-def train(ratio: dict[str, int], seed: int, steps: int = 200) -> float:
+def train(ratio: Mapping[str, float], seed: int, steps: int = 200) -> float:
     """Accuracy of the target on dev rows after a training with this ratio."""
     torch.manual_seed(seed)
     shared = nn.Sequential(nn.Linear(10, 16), nn.ReLU())
@@ -44,7 +45,8 @@ def train(ratio: dict[str, int], seed: int, steps: int = 200) -> float:
         optimizer.step()
     x, y = rows("target", 2000, seed=100)
     with torch.no_grad():
-        return (heads["target"](shared(x)).argmax(1) == y).float().mean().item()
+        right: Tensor = heads["target"](shared(x)).argmax(1) == y
+    return right.float().mean().item()
 
 
 def main() -> None:
@@ -56,8 +58,10 @@ def main() -> None:
         print(f"trial {trial.number:2}: {':'.join(map(str, trial.ratio.values())):8} {trial.value:.3f}")
     assert found.ratio is not None
     alone = {"target": 1, "near": 0, "far": 0}
+    ratios: dict[str, Mapping[str, float]]
+    ratios = {"found": found.ratio, "alone": alone, "alike": dict.fromkeys(ROWS, 1)}
     seeds = range(10, 15)  # by which nothing was chosen
-    for name, ratio in {"found": found.ratio, "alone": alone, "alike": dict.fromkeys(ROWS, 1)}.items():
+    for name, ratio in ratios.items():
         scores = [train(ratio, seed) for seed in seeds]
         shown = ":".join(map(str, ratio.values()))
         print(f"{name}  {shown:8} {np.mean(scores):.3f} ± {np.std(scores, ddof=1):.3f}")

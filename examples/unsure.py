@@ -28,7 +28,8 @@ class Model(nn.Module):
         )
 
     def forward(self, task: str, x: Tensor) -> Tensor:
-        return self.tasks[task](x)
+        logits: Tensor = self.tasks[task](x)
+        return logits
 
 
 def rows(task: str, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -45,7 +46,8 @@ def main() -> None:
     data = {task: rows(task, count, generator) for task, count in ROWS.items()}
     for _ in range(150):
         optimizer.zero_grad()
-        sum(nn.functional.cross_entropy(model(task, x), y) for task, (x, y) in data.items()).backward()
+        losses = [nn.functional.cross_entropy(model(task, x), y) for task, (x, y) in data.items()]
+        torch.stack(losses).sum().backward()
         optimizer.step()
 
     policy = rota.Tracking(list(ROWS))

@@ -2,54 +2,43 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import re
 import runpy
-import shlex
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 import typer
+from document_tools import blocks, commands
 
-import rota
 from rota.cli import app
 from rota.feedback import Feedback
 from rota.methods import METHODS, option_rows
 from rota.policies import Policy
-from rota.testing import check_policy
 
 ROOT = Path(__file__).parent.parent
 
 
-def blocks(name: str, language: str) -> list[str]:
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```", (ROOT / name).read_text(), re.DOTALL | re.MULTILINE)
-    return [block for own, block in fenced if own == language]
+README_TRAINER, README_LOOP = blocks(ROOT / "README.md", "python")
 
 
-def test_the_loop_is_the_same_in_the_readme_and_in_the_docstring():
-    loop = [
-        line
-        for line in blocks("README.md", "python")[0].splitlines()
-        if "Exp3S" in line or line.startswith(("for", " "))
-    ]
-    docstring = Policy.__doc__ or ""
-    assert loop
-    for line in loop:
-        assert line.strip() in docstring
+def test_the_loop_of_the_readme_is_that_of_the_docstring():
+    for line in ("choice = policy.choose(step, rng)", "policy.observe(choice.scored("):
+        assert line in README_LOOP
+        assert line in (Policy.__doc__ or "")
 
 
-def test_the_loop_of_the_readme_runs():
-    scope = {"train_one_step": lambda task: len(task) / 10}
-    exec(blocks("README.md", "python")[0], scope)
-    assert np.isclose(scope["policy"].probabilities(0).sum(), 1)
+def test_the_numbers_of_the_front_page_are_those_of_the_results():
+    front_page = runpy.run_path(str(ROOT / "docs" / "front_page.py"))
+    readme = (ROOT / "README.md").read_text()
+    assert all(f"<!-- /{block} -->" in readme for block in front_page["BLOCKS"])
+    assert front_page["written"](readme) == readme, "out of date: python docs/front_page.py"
 
 
-def test_the_policy_of_the_contributing_guide_conforms():
-    scope: dict = {"Policy": Policy, "np": np}
-    exec(blocks("CONTRIBUTING.md", "python")[0], scope)
-    check_policy(lambda tasks: scope["LossChaser"](tasks), updates=500)
+def test_every_interval_on_the_front_page_is_made_from_a_results_file():
+    by_hand = re.sub(r"<!-- (\w+): .*?<!-- /\1 -->", "", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert not re.search(r"\[−?\d+\.\d, −?\d+\.\d\]", by_hand)
 
 
 def test_every_method_is_found_by_paper():
@@ -65,13 +54,19 @@ def test_names_in_the_documents_exist():
         "quickstart",
         "adding-a-policy",
         "plain-loop",
+        "glossary",
+        *(
+            f"{path.parent.name}/{path.stem}"
+            for kind in ("how-to", "tutorials")
+            for path in ROOT.glob(f"docs/{kind}/*.md")
+        ),
         *(f"methods/{m}" for m in METHODS),
     ]
     for page in ["README.md", *(f"docs/{name}.md" for name in pages)]:
         for name in re.findall(r"`rota\.([A-Za-z_.]+)`", (ROOT / page).read_text()):
-            room, _, rest = name.partition(".")
-            home = rota if hasattr(rota, room) and not rest else importlib.import_module(f"rota.{room}")
-            assert hasattr(home, rest or room) or not rest, f"{page}: rota.{name}"
+            module, _, last = f"rota.{name}".rpartition(".")
+            found = hasattr(importlib.import_module(module), last) or importlib.util.find_spec(f"rota.{name}")
+            assert found, f"{page}: rota.{name}"
 
 
 def test_links_in_the_documents_lead_somewhere():
@@ -106,10 +101,7 @@ def test_a_page_has_its_parts_and_the_options_of_its_method(name):
     assert all(row.reason for row in option_rows(METHODS[name].options))
 
 
-def commands(page: str) -> list[list[str]]:
-    """What stands in the fenced blocks of a page and begins with `rota`."""
-    lines = [line for block in blocks(page, "") for line in block.splitlines()]
-    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("rota ")]
+ALL_PAGES = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -121,7 +113,7 @@ def test_the_command_of_a_page_is_a_plan_of_its_method(name, rota_main, monkeypa
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rota.runs.run_plan", plan_only, raising=False)
-    own = commands(f"docs/methods/{name}.md")
+    own = commands(ROOT / f"docs/methods/{name}.md")
     assert own
     for command in own:
         _, _, errors = rota_main(*command)
@@ -131,10 +123,10 @@ def test_the_command_of_a_page_is_a_plan_of_its_method(name, rota_main, monkeypa
         METHODS[name].checked(plan.options)  # refuses unknown ones
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/find-it-by-paper.md"])
+@pytest.mark.parametrize("page", ALL_PAGES)
 def test_commands_of_a_page_have_verbs_and_flags_that_exist(page):
     verbs = typer.main.get_command(app).commands
-    for words in commands(page):
+    for words in commands(ROOT / page):
         assert words[0] in verbs, words
         known = {flag for option in verbs[words[0]].params for flag in (*option.opts, *option.secondary_opts)}
         flags = {word for word in words if re.match("--?[a-z]", word)}
@@ -142,21 +134,23 @@ def test_commands_of_a_page_have_verbs_and_flags_that_exist(page):
 
 
 def test_the_tasks_of_the_quickstart_are_those_of_the_example():
-    (tasks,) = blocks("docs/quickstart.md", "yaml")
+    (tasks,) = blocks(ROOT / "docs/quickstart.md", "yaml")
     assert tasks in (ROOT / "examples" / "own_data.py").read_text()
 
 
-def run_program_of(page):
-    """Run the blocks of a page as one program; what its names stand for at the end."""
+def run_program_of(page, *earlier):
+    """Run the blocks of a page as one program, after blocks of pages that it continues; its names at the end."""
     generator, names = torch.random.get_rng_state(), {}
-    exec(compile("\n".join(blocks(page, "python")), page, "exec"), names)
+    code = [*earlier, *blocks(ROOT / page, "python")]
+    exec(compile("\n".join(code), page, "exec"), names)
     torch.random.set_rng_state(generator)
     return names
 
 
 def test_the_policy_of_the_page_about_policies_follows_losses_and_becomes_a_method(monkeypatch):
     monkeypatch.setattr("rota.methods.METHODS", dict(METHODS))
-    names = run_program_of("docs/adding-a-policy.md")
+    tutorial = blocks(ROOT / "docs/tutorials/a-policy-of-your-own.md", "python")[0]
+    names = run_program_of("docs/adding-a-policy.md", tutorial)
     policy = names["LossChaser"](["easy", "hard"])
     for _ in range(20):
         policy.observe(Feedback("easy", 0.1))
@@ -181,9 +175,5 @@ def test_the_loop_of_the_page_about_loops_logs_resumes_and_weighs():
     assert names["auto"].shares(300) != names["auto"].__class__(names["tasks"], sizes=names["sizes"]).shares(0)
 
 
-def test_the_readme_shows_lines_of_the_example():
-    example = (ROOT / "examples" / "own_model.py").read_text()
-    trainer, own_model = blocks("README.md", "python")[1:3]
-    for line in own_model.splitlines()[:-1]:
-        assert line.strip() in example
-    assert trainer in (ROOT / "docs" / "hosts" / "trainer.md").read_text()  # where it is run
+def test_the_trainer_of_the_readme_is_that_of_its_page():
+    assert README_TRAINER in (ROOT / "docs" / "hosts" / "trainer.md").read_text()  # where it is run

@@ -33,6 +33,14 @@ def test_a_tab_shows_what_people_type_daily():
         assert getattr(rota, name) is not None
 
 
+def test_import_rota_is_enough_for_what_the_pages_name():
+    code = "import rota; rota.integrations.hf.Mixing, rota.inference.Trained, rota.offpolicy.best_mixture"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    for package, name in (("rota", "no_such_part"), ("rota", "_files"), ("rota.integrations", "no_such_host")):
+        with pytest.raises(AttributeError, match=f"module '{package}' has no attribute '{name}'"):
+            getattr(sys.modules.get(package) or rota.integrations, name)
+
+
 def test_a_wrong_setting_is_one_sentence():
     with pytest.raises(
         RotaError, match=r"^Settings: 1 wrong field: unknown field 'step' \(did you mean 'steps'\?\)\.$"
@@ -187,6 +195,12 @@ print("works")
             "`rota.fit` needs the package torch. Install it: pip install 'rota[train]'.",
         ),
         ("torch", "import rota; rota.Task", "`rota.Task` needs the package torch."),
+        (
+            "transformers",
+            "import rota; rota.integrations.hf",
+            "`rota.integrations.hf` needs the package transformers. Install it: pip install 'rota[hosts]'.",
+        ),
+        ("torch", "import rota; rota.models", "`rota.models` needs the package torch."),
         ("cmaes", "import rota.offpolicy as o; o.best_mixture((['a', 'b'], [.5, .5], [1, 0]), 0.1)", "rota[search]"),
         ("jinja2", "import rota.report as r; r.refuse_without_packages()", "The report needs the package jinja2."),
     ],

@@ -1,12 +1,14 @@
-"""rota: whose turn it is. What should a model that learns many tasks train on next?"""
+"""Decides what a multi-task model trains on next: sampling policies, training, comparison and reports."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from rota.errors import RotaError, missing_package
 from rota.feedback import Choice, Feedback
+from rota.interrupts import save_on_signals
 from rota.policies import (
     Auto,
     AutoDev,
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     )
     from rota.training import Trainer, evaluate, fit
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Answer",
     "Auto",
@@ -77,6 +79,7 @@ __all__ = [
     "fit",
     "join",
     "proportional",
+    "save_on_signals",
     "uniform",
 ]
 
@@ -92,14 +95,15 @@ _LATE = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    part = name not in __all__  # `import rota` is enough for rota.integrations.hf
+    if part and (name.startswith("_") or find_spec(f"rota.{name}") is None):
         raise AttributeError(f"module 'rota' has no attribute '{name}'")
     try:
-        return getattr(import_module(_LATE.get(name, "rota.tasks")), name)
+        return import_module(f"rota.{name}") if part else getattr(import_module(_LATE.get(name, "rota.tasks")), name)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "rota":
             raise
-        raise missing_package(f"`rota.{name}`", str(error.name), "train") from error
+        raise missing_package(f"`rota.{name}`", str(error.name), "all" if part else "train") from error
 
 
 def __dir__() -> list[str]:

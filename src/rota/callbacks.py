@@ -1,4 +1,4 @@
-"""Who hears of a run while it goes on: progress bars, trackers, whoever gives it up."""
+"""What is notified while a run is in progress: progress bars, trackers, pruners."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from rota.settings import Settings
 if TYPE_CHECKING:
     from rota.tasks import Task
 
+__all__ = ["Callback", "RunStart"]
+
 
 @dataclass(frozen=True)
 class RunStart:
@@ -24,6 +26,9 @@ class RunStart:
         settings: With nothing left open.
         done: Updates that were made before.
         captures: Says how many pieces of work have been captured so far.
+
+    >>> RunStart(Path("runs/a"), tasks=(), settings=Settings(steps=50), done=10, captures=lambda: 0).settings.steps
+    50
     """
 
     folder: Path
@@ -37,13 +42,19 @@ class Callback:
     """Hears what happens in a run. Write the methods that you need; nobody is called who does not.
 
     In several processes the callbacks of the first one alone are called.
+
+    >>> class Printing(Callback):
+    ...     def on_step(self, done):
+    ...         print(f"{done} updates")
+    >>> Printing().on_step(10)
+    10 updates
     """
 
     def on_start(self, start: RunStart) -> None:
         """Training begins, or goes on after a resume."""
 
     def on_step(self, done: int) -> None:
-        """So many updates were made."""
+        """This number of updates is done."""
 
     def on_line(self, line: Mapping[str, Any]) -> None:
         """A line of the log, as `rota.runlog` describes it; that of a step comes when its loss is read."""

@@ -89,6 +89,6 @@ def adopt_old_methods(cls: type, names: Mapping[str, str]) -> None:
 
 
 def warn(old: str, new: str, of: str = "") -> None:
-    """Say that something has another name now, at the place of whoever used the old one."""
+    """Say that something has another name now, at the line that uses the old one."""
     where = f" of {of}" if of else ""
     warnings.warn(f"`{old}`{where} is called `{new}` now.", RenamedWarning, stacklevel=3)

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+__all__ = ["MissingPackageError", "RotaError"]
+
+SHORT = reprlib.Repr()
+"""Shows what was found in a line: a few YAML anchors make a value whose whole `repr` would fill the memory."""
+SHORT.maxlevel, SHORT.maxstring, SHORT.maxlong, SHORT.maxother = 2, 200, 80, 200
+
 
 class RotaError(ValueError):
-    """Wrong input. The command line prints it as one sentence and exits with code 2."""
+    """Wrong input. The command line prints it as one sentence and exits with code 2.
+
+    >>> raise RotaError("Expected a share between 0 and 1. Found 3.")
+    Traceback (most recent call last):
+    ...
+    rota.errors.RotaError: Expected a share between 0 and 1. Found 3.
+    """
 
 
 class MissingPackageError(RotaError, ImportError):
-    """A package that is not installed, and which extra brings it."""
+    """A package that is not installed, and which extra brings it.
+
+    >>> str(missing_package("`rota.fit`", "torch", "train"))
+    "`rota.fit` needs the package torch. Install it: pip install 'rota[train]'."
+    """
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -36,13 +53,26 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> RotaError:
     return RotaError(f"Unknown {kind} '{name}'.{hint} Known: {', '.join(names)}.")
 
 
-def resuming(folder: object, checkpoint: str | None = None) -> str:
+def yaml_fault(error: Exception) -> str:
+    """What a YAML parser complains about, with the line; without the parser's name for the text.
+
+    >>> yaml_fault(ValueError("month must be in 1..12"))
+    'month must be in 1..12'
+    """
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if mark is None or problem is None:
+        return " ".join(str(error).split())[:200]
+    return f"in line {mark.line + 1}: {problem}"
+
+
+def resuming(folder: object, checkpoint: str | None = None, elastic: bool = False) -> str:
     """How a run is gone on with, as a program says it; the command line puts it into its own words.
 
     >>> resuming("runs/a")
     "fit(…, 'runs/a', resume=True)"
     """
-    return f"fit(…, '{folder}', resume={True if checkpoint is None else repr(checkpoint)})"
+    other = ", elastic=True" if elastic else ""
+    return f"fit(…, '{folder}', resume={True if checkpoint is None else repr(checkpoint)}{other})"
 
 
 def missing_package(what: str, package: str, extra: str) -> RotaError:
@@ -60,7 +90,8 @@ def describe_mistakes(mistakes: Sequence[Mapping[str, Any]], known: Sequence[str
     for mistake in mistakes:
         field = ".".join(str(part) for part in mistake["loc"])
         if not field:  # about several fields together
-            said.append(f"expected {mistake['msg'].removeprefix('Value error, ')}")
+            wish = mistake["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+            said.append(f"expected {wish}")
         elif mistake["type"] == "extra_forbidden":
             near = nearest(field, known)
             hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known) or 'none'}"
@@ -69,6 +100,6 @@ def describe_mistakes(mistakes: Sequence[Mapping[str, Any]], known: Sequence[str
             said.append(f"'{field}' is missing")
         else:
             wish = mistake["msg"].removeprefix("Input should be ").removeprefix("a valid ")
-            said.append(f"'{field}' expects {wish.split(', unable')[0]}, found {mistake['input']!r}")
+            said.append(f"'{field}' expects {wish.split(', unable')[0]}, found {SHORT.repr(mistake['input'])}")
     count = f"{len(said)} wrong fields" if len(said) > 1 else "1 wrong field"
     return f"{count}: {'; '.join(said)}."

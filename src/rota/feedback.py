@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+__all__ = ["Choice", "Feedback"]
+
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
@@ -12,11 +14,14 @@ class Feedback:
     Args:
         task: Name of the task.
         value: The number.
-        probability: How likely the choice was that this value belongs to. None: nobody chose, the value
-            was measured (a survey, a joint step), so that it counts with weight 1.
+        probability: How likely the choice was that this value belongs to. None: the value was measured without a draw
+            (a survey, a joint step), so it counts with weight 1.
         step: Step of that choice; values may come late and out of order.
         round: Round of that choice, where tasks are held for several steps (`Hold`).
         about: The word for what was measured, such as "loss" or "score". None: the only one that the policy hears.
+
+    >>> Feedback("rte", 0.25, probability=0.5, step=7)
+    Feedback(task='rte', value=0.25, probability=0.5, step=7, round=None, about=None)
     """
 
     task: str
@@ -29,7 +34,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Whose turn it is, and how likely that was.
+    """The task that was drawn, and its probability.
 
     >>> Choice("rte", probability=0.25, step=7).scored(0.5)
     Feedback(task='rte', value=0.5, probability=0.25, step=7, round=None, about=None)

@@ -1,4 +1,4 @@
-"""What other packages add: found under their entry points, imported when somebody asks for it.
+"""What other packages add: found under their entry points, imported on first use.
 
     rota.policies           a policy: `rota train --method NAME` uses it, its arguments are options
     rota.methods            a `rota.methods.Method`
@@ -20,6 +20,8 @@ from typing import Any, Generic, TypeVar
 
 from rota.errors import RotaError
 
+__all__ = ["PluginTable", "PluginWarning"]
+
 Thing = TypeVar("Thing")
 Reader = Callable[[str, Any], Thing | None]
 """Turns what an entry point leads to into what a table holds, from its name and itself; refuses what cannot be meant.
@@ -27,7 +29,15 @@ None: it is meant for another table."""
 
 
 class PluginWarning(UserWarning):
-    """A plug-in that is left out, and why."""
+    """A plug-in that is left out, and why.
+
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", PluginWarning)  # where a plug-in that is left out should stop the program
+    ...     left_out(EntryPoint("mine", "mine:Mine", "rota.policies"), "it cannot choose")
+    Traceback (most recent call last):
+        ...
+    rota.plugins.PluginWarning: The plug-in 'mine' of an unknown package (rota.policies) is left out: it cannot choose.
+    """
 
 
 class PluginTable(MutableMapping[str, Thing], Generic[Thing]):
@@ -37,6 +47,10 @@ class PluginTable(MutableMapping[str, Thing], Generic[Thing]):
     Args:
         own: Of the house.
         readers: By group of entry points, what makes a thing of what they lead to.
+
+    >>> table = PluginTable({"uniform": 1}, readers={})
+    >>> table["uniform"], list(table.loaded)
+    (1, ['uniform'])
     """
 
     def __init__(self, own: Mapping[str, Thing], readers: Mapping[str, Reader[Thing]]) -> None:

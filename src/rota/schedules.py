@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 Schedule = Callable[[int], float]
+"""A number for each step."""
 RateShape = Literal["linear", "constant", "cosine", "inverse_sqrt"]
 """How a learning rate goes on after its warm-up."""
 
@@ -130,5 +131,9 @@ class learning_rate:  # noqa: N801
 
 
 def as_schedule(value: float | Schedule) -> Schedule:
-    """A number as a schedule; a schedule as itself."""
+    """A number as a schedule; a schedule as itself.
+
+    >>> as_schedule(0.5)(100)
+    0.5
+    """
     return value if callable(value) else constant(float(value))

@@ -25,4 +25,4 @@ def generator(seed: int, *path: str | int) -> np.random.Generator:
 
 def integer(seed: int, *path: str | int) -> int:
     """A seed of one purpose, for a generator that is not NumPy's."""
-    return int(_sequence(seed, path).generate_state(1, np.uint64)[0] >> 1)
+    return int(_sequence(seed, path).generate_state(1, np.uint64)[0]) >> 1

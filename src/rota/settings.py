@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from rota.errors import RotaError, describe_mistakes
 from rota.limits import Count
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
 else:
     ModelMetaclass = type(BaseModel)  # which has no public name
 
+__all__ = ["Settings"]
+
 
 class _SaysWhatIsWrong(ModelMetaclass):
     """A class of pydantic's whose mistakes are one sentence. Where a file is read, `model_validate` is called instead,
-    and whoever reads it says which file that was."""
+    and the caller adds which file that was."""
 
     def __call__(cls: Any, *args: Any, **fields: Any) -> Any:  # noqa: N805 - its instances are classes
         try:
@@ -27,34 +30,47 @@ class _SaysWhatIsWrong(ModelMetaclass):
             raise RotaError(f"{cls.__name__}: {describe_mistakes(error.errors(), list(cls.model_fields))}") from error
 
 
+def refuse_yes(value: Any, annotation: Any) -> Any:
+    """Refuse true and false where a field expects a number: YAML makes them of yes and no, and Python counts them."""
+    told = str(annotation)
+    if isinstance(value, bool) and "bool" not in told and any(kind in told for kind in ("int", "float")):
+        raise PydanticCustomError("yes_for_a_number", "Input should be a number")
+    return value
+
+
 class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
-    """Settings of one training. Their descriptions are the help of the command line."""
+    """Settings of one training. Their descriptions are the help of the command line.
+
+    >>> Settings(steps=100, lr=1e-3).steps
+    100
+    >>> Settings(step=100)
+    Traceback (most recent call last):
+    ...
+    rota.errors.RotaError: Settings: 1 wrong field: unknown field 'step' (did you mean 'steps'?).
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     steps: Count = Field(600, description="updates of the model")
     batch_size: Count = Field(32, description="rows per forward pass and process")
     accumulate: Count = Field(1, description="forward passes per update; multiplies the batch")
-    seed: int = Field(0, ge=0, le=2**63, description="of everything random in the run")
-    optimizer: Literal["adamw", "adam", "adamax", "sgd"] = Field("adamw", description="how the model is updated")
+    seed: int = Field(0, ge=0, le=2**63, description="random seed")
+    optimizer: Literal["adamw", "adam", "adamax", "sgd"] = Field("adamw", description="the optimizer")
     optimizer_per_task: bool = Field(
-        False, description="each task has momenta of its own; for steps of one task, never captured"
+        False, description="separate optimizer states for each task; for batches of one task"
     )
-    lr: float | None = Field(
-        None, gt=0, description="highest learning rate; default 5e-3, 5e-5 for pretrained encoders"
-    )
-    weight_decay: float = Field(0.01, ge=0, description="not on biases and norms, unless decay_all")
-    decay_all: bool = Field(False, description="biases and norms decay, too")
-    momentum: float = Field(0.9, ge=0, lt=1, description="of sgd")
-    betas: tuple[float, float] | None = Field(None, description="of adam and its like; default as torch has them")
-    eps: float | None = Field(None, gt=0, description="of adam and its like; default as torch has it")
-    warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps in which the learning rate rises")
-    schedule: RateShape = Field("linear", description="the learning rate after its warm-up")
-    clip: float | None = Field(1.0, gt=0, description="largest norm of a gradient; null for no limit")
+    lr: float | None = Field(None, gt=0, description="peak learning rate; default 5e-3, 5e-5 for pretrained encoders")
+    weight_decay: float = Field(0.01, ge=0, description="weight decay, not on biases and norms")
+    decay_all: bool = Field(False, description="weight decay on biases and norms, too")
+    momentum: float = Field(0.9, ge=0, lt=1, description="momentum of sgd")
+    betas: tuple[float, float] | None = Field(None, description="of adamw, adam and adamax; default torch's")
+    eps: float | None = Field(None, gt=0, description="of adamw, adam and adamax; default torch's")
+    warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps for learning-rate warm-up")
+    schedule: RateShape = Field("linear", description="learning-rate schedule after the warm-up")
+    clip: float | None = Field(1.0, gt=0, description="clip gradients to this norm; none for no clipping")
     clip_each: bool = Field(
         False,
-        description="in steps with rows of several tasks, clip the gradient of each task by itself, as in steps of one "
-        "task; takes a backward pass for each",
+        description="in batches with several tasks, clip each task's gradient by itself; one backward pass per task",
     )
     precision: Literal["auto", "no", "bf16", "fp16"] = Field(
         "auto", description="mixed precision; auto is bf16 on a GPU that has it"
@@ -62,40 +78,48 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
     device: Literal["auto", "cpu"] = Field("auto", description="where to train")
     engine: Literal["auto", "eager", "graph", "compile"] = Field(
         "auto",
-        description="how a step is executed: one operation after the other (eager), as a captured CUDA graph (graph; "
-        "auto where it can be), or captured with compiled layers, for long runs (compile)",
+        description="how a step is executed: eager; graph: as a CUDA graph; compile: as one with compiled layers, for "
+        "long runs; auto: graph where possible",
     )
     eval_every: Count | None = Field(
         None,
-        description="steps between evaluations; default a twentieth of all, or what a quarter of the cost pays",
+        description="steps between evaluations; default a twentieth of all, fewer where that costs more than a quarter",
     )
     eval_rows: Count | None = Field(
         None,
-        description="rows of a task in an evaluation; default all at the end, before that what the quarter pays",
+        description="dev rows of each task in an evaluation; default what a quarter of the cost pays, all at the end",
     )
     eval_batch_size: Count | None = Field(
         None, description="rows per forward pass of an evaluation; default 250, 32 of texts on a CPU"
     )
     checkpoint_every: Count | None = Field(
-        None, description="steps between checkpoints; default at evaluations, unless the last one was just before"
+        None, description="steps between checkpoints; default at evaluations, in at most 5 % of the time"
     )
     best: Literal["score", "loss", "last", "each"] = Field(
         "score",
-        description="what makes a checkpoint the best: highest average score, lowest average loss, being last; each: "
-        "highest average, and for each task its own best one beside it",
+        description="which checkpoint is the best: highest average score, lowest average loss, the last; each: as "
+        "score, and the best one of each task beside it",
     )
-    patience: Count | None = Field(None, description="stop after so many evaluations without a new best one")
+    patience: Count | None = Field(None, description="stop after so many evaluations without improvement")
     on_nan: Literal["stop", "skip"] = Field("stop", description="what to do when a loss is not a number")
     delay: int | None = Field(
         None,
         ge=0,
         le=1000,
-        description="steps after which a loss is read and the policy hears of it; default 0, 4 on a GPU if it does not "
-        "listen",
+        description="steps by which losses are read late, so that a GPU need not wait; default 0, 4 on a GPU if the "
+        "policy does not learn from them",
     )
     threads: int | None = Field(None, ge=1, le=1024, description="CPU threads; default 1 for small models")
-    num_workers: int = Field(0, ge=0, le=256, description="processes per task that fetch batches ahead")
-    group_lengths: bool = Field(False, description="batches of rows of similar length, which wastes less padding")
+    num_workers: int = Field(0, ge=0, le=256, description="data-loading processes per task")
+    group_lengths: bool = Field(False, description="batches of rows of similar length: less padding")
+    log_rows: bool = Field(
+        False, description="log the number of each row, even where it follows from the seed and the place in a pass"
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _yes_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
+        return refuse_yes(value, cls.model_fields[info.field_name or ""].annotation)
 
     @model_validator(mode="after")
     def _clipping_each_needs_whole_batches(self) -> Self:

@@ -1,14 +1,13 @@
-"""What logs say about the course of runs: losses, means over runs, tiles; numbers by hand."""
+"""What logs say about the course of runs: losses, means over runs; numbers by hand."""
 
 from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
 import pytest
-from log_tools import TASKS, eval_line, joint_line, step_line, write_run
+from log_tools import write_run
 
-from rota.analysis import AVERAGE, mean_curve, mixture_tiles, read_history, realised_tiles
+from rota.analysis import AVERAGE, mean_curve, read_history
 
 
 @pytest.fixture
@@ -34,36 +33,3 @@ def test_curve_averages_the_runs_that_have_a_step():
 def test_minimum_is_the_first_of_the_lowest_means():
     assert mean_curve([{0: 3.0, 10: 1.0, 20: 1.0}]).minimum == (10, 1.0)
     assert mean_curve([]).minimum is None
-
-
-def test_mixture_tiles_are_means_around_the_evaluations(make_run):
-    other = [eval_line(0, {"left": 0.1, "right": 0.9}, left=(1.0, 0.1))]
-    tiles = mixture_tiles([read_history(make_run("a")), read_history(make_run("b", lines=other))], ["left", "noise"])
-    assert tiles.edges.tolist() == [-1, 1, 3, 5]
-    np.testing.assert_allclose(tiles.values, [[0.3, 0.7, 0.9], [np.nan] * 3])
-
-
-def test_realised_shares_count_the_turns_between_evaluations(make_run):
-    tiles = realised_tiles([read_history(make_run("a"))], list(TASKS))
-    assert tiles.edges.tolist() == [0, 2, 4]
-    assert tiles.labels == ["updates 1–2", "updates 3–4"]
-    np.testing.assert_allclose(tiles.values, [[0.5, 1.0], [0.5, 0.0], [0.0, 0.0]])
-
-
-def test_a_joint_step_is_a_turn_of_every_task_in_it(make_run):
-    lines = [joint_line(0, "left", "right"), step_line(1, "left"), eval_line(2, left=(1, 1)), joint_line(2, "noise")]
-    tiles = realised_tiles([read_history(make_run("a", lines=lines))], list(TASKS))
-    assert tiles.edges.tolist() == [0, 2, 3]  # the update after the last evaluation has its own tile
-    np.testing.assert_allclose(tiles.values, [[2 / 3, 0], [1 / 3, 0], [0, 1]])
-
-
-def test_realised_shares_are_means_over_the_runs_that_got_there(make_run):
-    short = [step_line(0, "noise"), step_line(1, "noise"), eval_line(2, left=(1, 1))]
-    tiles = realised_tiles([read_history(make_run("a")), read_history(make_run("b", lines=short))], list(TASKS))
-    np.testing.assert_allclose(tiles.values, [[0.25, 1.0], [0.25, 0.0], [0.5, 0.0]])
-
-
-def test_a_task_that_no_run_has_is_not_a_task_without_turns(make_run):
-    tiles = realised_tiles([read_history(make_run("a"))], [*TASKS, "elsewhere"])
-    assert tiles.values[2].tolist() == [0, 0]
-    assert np.isnan(tiles.values[3]).all()

@@ -62,7 +62,7 @@ def test_autosem_says_what_it_chose_and_what_came_of_it(rota_main, tmp_path):
     flags = ["--target", "left", "--trials", 2, "--rounds", 6, "--option", "round=2", "--seeds", "0,1"]
     code, said, _ = rota_main("autosem", *SHORT, *flags, "--out", tmp_path / "a")
     assert code == 0
-    for line in ("What was chosen", "autosem", "random ratio", "target alone", "over 2 seeds", "by chance"):
+    for line in ("What was chosen", "autosem", "random ratio", "target alone", "over 2 seeds", "at random"):
         assert line in said
     alone = Run(tmp_path / "a" / "target-alone-1")
     assert alone.summary["updates"] == {"left": 12}
@@ -112,3 +112,15 @@ def test_a_folder_that_is_no_selection_is_refused(rota_main, tmp_path):
     code, _, told = rota_main("search", tmp_path / "t", "--out", tmp_path / "r")
     assert code == 2
     assert "Expected a finished folder of `rota select`" in told
+
+
+def test_a_run_that_dies_in_its_own_training_goes_on_although_its_search_is_over(rota_main, tmp_path):
+    options = [f"--option={one}" for one in ("rounds=4", "round=2", "trials=2", "trial_steps=6", "pruning=false")]
+    flags = ["--tasks", "left,right", "--rows", "left=48,right=40", "--target", "left", "--steps", 12, "-q", *options]
+    code, _, said = rota_main("train", "--method", "autosem", *flags, "--out", tmp_path / "r")
+    assert code == 0, said
+    log = (tmp_path / "r" / "log.jsonl").read_bytes()
+    (tmp_path / "r" / "summary.json").unlink()
+    code, _, said = rota_main("train", "--resume", tmp_path / "r", "-q")
+    assert code == 0, said
+    assert (tmp_path / "r" / "log.jsonl").read_bytes() == log

@@ -21,6 +21,17 @@ _rota_completion rota
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
 
+ZSH = """
+compdef() {{ }}
+_arguments() {{ print -rl -- "$@"; }}
+_describe() {{ print -rl -- "$@"; }}
+_files() {{ print files; }}
+eval "$(SHELL=/bin/zsh _ROTA_COMPLETE=source_zsh rota)"
+words=({words}); CURRENT=$#words
+_rota_completion
+"""
+"""zsh with the functions that show proposals replaced by ones that print them."""
+
 
 @pytest.fixture
 def home(tmp_path):
@@ -74,9 +85,16 @@ def test_bash_is_told_of_it_by_one_command(home, tmp_path):
     assert in_shell("bash", f"source ~/.bashrc; {words}", home) == ["--weight-decay"]
 
 
-def test_zsh_completes_methods(home):
-    asked = "_TYPER_COMPLETE_ARGS='rota train --method unim' _ROTA_COMPLETE=complete_zsh rota"
-    assert "unimax" in "".join(in_shell("zsh", asked, home))
+def zsh_proposes(home, words):
+    """What zsh's own completion proposes: the function that `rota --show-completion` prints, asked as zsh asks it."""
+    return " ".join(in_shell("zsh", ZSH.format(words=words), home))
+
+
+def test_zsh_completes_verbs_methods_and_all_flags(home):
+    assert "train" in zsh_proposes(home, "rota tr")
+    assert "unimax" in zsh_proposes(home, "rota train --method unim")
+    assert "--weight-decay" in zsh_proposes(home, "rota train --weight")  # the short help leaves it out
+    assert "uniform,unimax" in zsh_proposes(home, "rota compare --methods uniform,unim")
 
 
 def test_completing_loads_nothing_that_is_slow(home):

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from dataclasses import replace
 
 import pytest
 from run_tools import assert_same_run
 
+from rota.cli._dry_run import together
 from rota.errors import RotaError
 from rota.methods import METHODS
 from rota.plans import make_plan
 from rota.runs import forecast, run_plan
+from rota.runs._stopwatch import Lap, usual
 
 SMALL = {"tasks": ["left", "right"], "rows": {"left": 90, "right": 40}, "steps": 40, "batch_size": 8}
 FLAGS = ["--tasks", "left,right", "--rows", "left=90,right=40", "--steps", 40, "--batch-size", 8]
@@ -31,7 +34,8 @@ def temporary(tmp_path, monkeypatch):
 def test_a_dry_run_tells_everything_and_makes_nothing(rota_main, tmp_path, temporary, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, err = rota_main("train", *FLAGS, "--method", "exp3s", "--option", "eta=0.5", "--dry-run")
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert err == "exp3s: reading left, right, and timing some updates of a copy\n"
     for part in (
         "exp3s, seed 0: 40 updates",
         "exp3s: Exp3S with TaskStream",
@@ -92,16 +96,40 @@ def test_states_of_the_optimizer_and_joint_steps_are_counted():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_has_a_forecast_unless_it_trains_other_runs_first(method, temporary):
+def test_every_method_has_a_forecast(method, temporary):
     options = {"weights": {"left": 1, "right": 2}} if method in ("fixed", "cycle", "joint") else {}
     target = {"target": "left"} if "target" in METHODS[method].needs else {}
     plan = make_plan({**SMALL, **target, "method": method, "options": options})
-    if method in TRAIN_FIRST:
-        with pytest.raises(RotaError, match=f"trains nothing before its run. Found '{method}'"):
-            forecast(plan)
-    else:
-        assert forecast(plan).seconds > 0
+    found = forecast(plan)
+    assert 0 < found.alone_seconds <= found.seconds
+    assert bool(found.before) == (method in TRAIN_FIRST)
     assert not list(temporary.glob("rota-*"))
+
+
+def test_what_is_trained_first_is_counted():
+    options = {"rounds": 30, "round": 5, "trials": 4, "seeds": 2, "trial_steps": 20}
+    found = forecast(make_plan({**SMALL, "target": "left", "method": "autosem", "options": options}))
+    (first, bandit), (second, trial) = found.before
+    assert (first.name, first.runs, bandit.plan.method, bandit.plan.steps) == ("select", 1, "thompson", 150)
+    assert (second.name, second.runs, trial.plan.method, trial.plan.steps) == ("search", 8, "cycle", 20)
+    assert found.plan.method == "autosem"
+    assert found.total_bytes == found.folder_bytes + bandit.folder_bytes + 8 * trial.folder_bytes
+    assert found.total_seconds > found.seconds + bandit.seconds + 8 * trial.seconds
+    learned = forecast(make_plan({**SMALL, "method": "counterfactual", "options": {"rounds": 3}}))
+    assert [stage.name for stage, _ in learned.before] == ["log", "round-1", "round-2"]
+
+
+def test_a_method_that_does_not_say_what_it_trains_first_is_refused(monkeypatch):
+    monkeypatch.setitem(METHODS, "autosem", replace(METHODS["autosem"], outlook=None))
+    with pytest.raises(RotaError, match=r"or says what\. Found 'autosem'"):
+        forecast(make_plan({**SMALL, "target": "left", "method": "autosem"}))
+
+
+def test_a_burst_of_work_of_somebody_else_is_not_counted():
+    laps = [Lap(0.1, 0.1)] * 15 + [Lap(3.0, 0.1)] * 5
+    assert usual(laps).now == pytest.approx(0.1)
+    assert usual(laps).alone == pytest.approx(0.1)
+    assert usual([Lap(1.0, 0.5)]) == Lap(1.0, 0.5)
 
 
 def test_wrong_dry_runs(rota_main, tmp_path, monkeypatch):
@@ -122,14 +150,62 @@ def test_a_comparison_tells_what_is_missing_of_it(rota_main, tmp_path, temporary
     assert code == 0
     lines = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
     assert lines["uniform"][:4] == ["uniform", "uniform", "2", "40"]
-    assert lines["counterfactual"][1:3] == ["–", "2"]
-    assert "counterfactual: A forecast expects a method" in out
-    assert "4 runs, 2 at a time: about " in out
+    assert lines["counterfactual"][1:4] == ["counterfactual", "2", "40"]
+    assert "counterfactual, first log: 1 run of uniform, 40 updates, about " in out
+    assert "6 runs, 2 at a time: about " in out
     assert not (tmp_path / "c").exists()
     plan = make_plan({**SMALL, "method": "exp3s", "seed": 1})
     run_plan(plan, tmp_path / "c" / "exp3s-1", progress=False)
     out = rota_main("compare", *flags, *FLAGS, "--dry-run", "--out", tmp_path / "c")[1]
-    assert "3 runs, 1 at a time: about " in out
+    assert "5 runs, 1 at a time: about " in out
+
+
+def test_runs_side_by_side_share_the_cores(monkeypatch):
+    own = forecast(make_plan({**SMALL, "method": "uniform"}))
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    assert together([6.0, 6.0, 6.0, 6.0], [replace(own, threads=1)] * 4, jobs=3) == 8.0
+    assert together([6.0, 6.0, 6.0, 6.0], [replace(own, threads=2)] * 4, jobs=3) == 12.0
+    assert together([9.0, 1.0, 1.0], [replace(own, threads=1)] * 3, jobs=3) == 9.0
+    assert together([6.0, 6.0], [replace(own, device="cuda")] * 2, jobs=2) == 12.0
+    assert together([], [], jobs=2) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("verb", "said"),
+    [
+        (["select", "--target", "left", "--rounds", 8], "thompson: Hold|updates 80 of 8 rows"),
+        (["search", "--target", "left", "--trials", 6, "--seeds-per-ratio", 2], "one ratio cycle 12 40|12 runs, 1 at"),
+        (
+            ["autosem", "--target", "left", "--seeds", "0,1", "--trials", 3, "--rounds", 8],
+            "autosem autosem 2 40|random ratio random-ratio 2|target alone singletask 2|"
+            "autosem, first search: 3 runs of cycle, 40 updates|6 runs, 1 at a time",
+        ),
+    ],
+)
+def test_every_verb_that_trains_can_be_asked_before(verb, said, rota_main, tmp_path, temporary, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flags = FLAGS if verb[0] != "select" else [flag for flag in FLAGS if flag not in ("--steps", 40)]
+    code, out, err = rota_main(*verb, *flags, "--dry-run")
+    assert code == 0, err
+    told = " ".join(out.split())
+    for part in said.split("|"):
+        assert part in told
+    assert sorted(tmp_path.iterdir()) == [temporary]
+
+
+def test_the_demo_and_a_new_task_can_be_asked_before(rota_main, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = rota_main("demo", "--methods", "uniform", "--seeds", 3, "--steps", 20, "--dry-run")
+    assert code == 0
+    assert "6 runs, 1 at a time: about " in out  # and uniform without the noise
+    assert not (tmp_path / "runs").exists()
+    assert rota_main("train", "--tasks", "left", "--rows", "left=40", "--steps", 2, "-q", "--out", "r")[0] == 0
+    code, out, _ = rota_main("adapt", "r", "--task", "right", "--fractions", "0.1,1", "--least", 10, "--dry-run")
+    assert code == 0
+    names = {line.split()[0] for line in out.splitlines() if "uniform" in line}
+    assert {"adapted-0.1", "fresh-0.1", "adapted-1", "fresh-1"} <= names
+    assert "4 runs, 1 at a time: about " in out
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.slow

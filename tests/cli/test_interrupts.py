@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shlex
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import time
 import pytest
 from run_tools import assert_same_run, checkpoints, command, rota
 
+from rota.engine import EagerEngine
 from rota.runlog import Run
 
 TINY = ["--tasks", "left,right", "--rows", "left=40,right=40", "--steps", 1000, "--checkpoint-every", 20]
@@ -32,26 +34,43 @@ def wait_for(process, event):
 
 def command_in(said):
     """The only line on stderr."""
-    begin = "rota: stopped. Go on with: rota "
-    assert said.startswith(begin), said
+    begin, command = said.split(". Go on with: rota ")
+    assert begin.startswith("rota: stopped"), said
     assert said.endswith("\n")
     assert said.count("\n") == 1
-    return shlex.split(said.removeprefix(begin))
+    return shlex.split(command)
 
 
 @SIGNALS
 def test_a_training_that_is_stopped_says_how_it_goes_on(tmp_path, number, code):
     folder = tmp_path / "runs" / "auto-0"
-    process = start("train", *TINY, "--eval-every", 1000, "--num-workers", 1, "-q", cwd=tmp_path)
+    flags = [*TINY, "--eval-every", 1000, "-q"]
+    process = start("train", *flags, "--num-workers", 1, cwd=tmp_path, start_new_session=True)
     wait_for(process, lambda: checkpoints(folder))
-    process.send_signal(number)
+    os.killpg(process.pid, number)  # as schedulers and terminals do: those who fetch batches get it, too
     said = process.communicate()[1]
     assert process.returncode == code
-    assert said == "rota: stopped. Go on with: rota train --resume runs/auto-0\n"
+    step = int(checkpoints(folder)[-1].removeprefix("step-"))
+    assert said == f"rota: stopped and saved at step {step}. Go on with: rota train --resume runs/auto-0\n"
     done = rota(*command_in(said), "-q", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert rota("train", *TINY, "--eval-every", 1000, "-q", "--out", tmp_path / "whole").returncode == 0
+    assert rota("train", *flags, "--out", tmp_path / "whole").returncode == 0
     assert_same_run(tmp_path / "whole", folder)
+
+
+def test_where_the_step_could_not_be_saved_the_last_checkpoint_is_named(rota_main, monkeypatch, tmp_path):
+    real = EagerEngine.update
+
+    def update(self, plan, after_update=None):
+        if plan.step == 25:
+            raise KeyboardInterrupt  # as if somebody had asked twice
+        return real(self, plan, after_update)
+
+    monkeypatch.setattr(EagerEngine, "update", update)
+    folder = tmp_path / "r"
+    code, _, said = rota_main("train", *TINY, "-q", "--grace", 5, "--out", folder)
+    again = f"rota train --resume {folder} --grace 5"
+    assert (code, said) == (130, f"rota: stopped; the last checkpoint is that of step 20. Go on with: {again}\n")
 
 
 def test_a_folder_with_blanks_is_said_so_that_it_can_be_copied(tmp_path):
@@ -79,9 +98,9 @@ def test_an_interrupt_before_there_is_a_run_says_the_same_command(rota_main, mon
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rota.runs.run_plan", interrupted, raising=False)
-    code, _, said = rota_main("train", "--steps", 3, "--out", tmp_path / "r")
+    code, _, said = rota_main("train", "--steps", 3, "--out", tmp_path / "r", "-q")
     assert code == 130
-    assert command_in(said) == ["train", "--steps", "3", "--out", str(tmp_path / "r")]
+    assert command_in(said) == ["train", "--steps", "3", "--out", str(tmp_path / "r"), "-q"]
 
 
 def test_the_run_of_somebody_else_is_not_offered(rota_main, monkeypatch, tmp_path):

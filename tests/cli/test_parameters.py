@@ -105,4 +105,4 @@ def test_wrong_names_are_refused_with_a_sentence(rota_main, run, tmp_path):
     assert_refused(rota_main("parameters", tmp_path / "none"), "Found", "none")
     assert_refused(rota_main("parameters", tmp_path), "Expected a run folder")
     assert_refused(rota_main("parameters", run, "--tasks", 3), "--tasks expects base or large", "its own tasks")
-    assert_refused(rota_main("parameters", "--tasks", 0), "greater than or equal to 1")
+    assert_refused(rota_main("parameters", "--tasks", 0), "Invalid value for '--tasks'")

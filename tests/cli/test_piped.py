@@ -51,7 +51,7 @@ def test_tasks_in_a_pipe_are_whole():
 def test_a_terminal_is_kept_to():
     ours, theirs = pty.openpty()
     with os.fdopen(ours, "rb", buffering=0) as read:
-        env = {**os.environ, "COLUMNS": "60", "TERM": "dumb"}
+        env = {**os.environ, "COLUMNS": "60", "LINES": "25", "TERM": "dumb"}  # rich believes both or none
         process = subprocess.Popen(command("methods", "exp3s"), stdout=theirs, env=env)
         os.close(theirs)
         printed = b""

@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
 def test_each_format_has_its_file(rota_main, folder, form):
     code, out, err = rota_main("report", folder, "--format", form)
     assert code == 0, err
-    assert f"4 run(s) in {folder / f'report.{form}'}" in out
+    assert f"4 runs in {folder / f'report.{form}'}" in out
     assert "uniform" in (folder / f"report.{form}").read_text(encoding="utf-8")
 
 

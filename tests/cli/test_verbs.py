@@ -105,9 +105,9 @@ def test_demo_compares_methods_writes_a_page_and_goes_on_where_it_stopped(rota_m
     page = tmp_path / "demo" / "report.html"
     assert str(page) in out
     assert "uniform" in page.read_text()
-    assert "Expected" not in out  # of these two methods nothing is
+    assert "auto" not in out  # of what was not trained nothing is expected
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "demo").rglob("summary.json")}
-    assert len(times) == 4
+    assert len(times) == 6  # two methods, and uniform without the noise
     assert rota_main("demo", *flags)[0] == 0
     assert {path: path.stat().st_mtime_ns for path in times} == times
     assert rota_main("demo", *flags[:-3], 9, *flags[-2:])[0] == 2  # other steps: another experiment
@@ -124,6 +124,10 @@ def test_demo_says_whether_what_was_expected_came_true(rota_main, tmp_path):
     ):
         assert sentence in out
     assert "the root of the sizes" not in out  # temperature was not trained
+    results = json.loads((tmp_path / "demo" / "results.json").read_text())
+    assert results["seeds"] == [30, 31]
+    assert len(results["scores"]["auto"]["average"]) == 2
+    assert [row["verdict"] for row in results["expected"]]
 
 
 def test_active_training_with_surveys_and_its_report(rota_main, tmp_path):
@@ -143,7 +147,7 @@ def test_report_of_one_run(rota_main, tmp_path):
     assert rota_main("train", *TINY, "-q", "--out", tmp_path / "r")[0] == 0
     code, out, _ = rota_main("report", tmp_path / "r", "-o", tmp_path / "page.html")
     assert code == 0
-    assert "1 run(s)" in out
+    assert "1 run in" in out
     assert "left" in (tmp_path / "page.html").read_text()
 
 

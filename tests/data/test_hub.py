@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 
 import datasets
@@ -11,6 +12,8 @@ from text_tools import assert_refuses, halves, reading_in, squeezed, tokens_betw
 
 from rota.data import SUITES, load_tasks, named_task
 from rota.data._reading_sets import WNUT_TYPES
+from rota.data._tokenizer import Tokenizer
+from rota.hub import offline
 
 TEXT, INT = Value("string"), Value("int32")
 A, B = "the cat sat", "it ran"
@@ -252,6 +255,7 @@ def test_neither_folder_nor_hub(tmp_path, tiny_bert, monkeypatch):
         raise ConnectionError(f"Couldn't reach\n'{path}' on the Hub")
 
     monkeypatch.setattr(datasets, "load_dataset", unreachable)
+    monkeypatch.setattr("rota.data._hub.offline", lambda: None)
     monkeypatch.delenv("ROTA_DATA", raising=False)
     reading = reading_in(tmp_path, tiny_bert)
     (tmp_path / "data" / "glue" / "RTE" / "train.tsv").mkdir(parents=True)  # no file
@@ -262,6 +266,42 @@ def test_neither_folder_nor_hub(tmp_path, tiny_bert, monkeypatch):
         load_tasks(["rte"], reading)
     with assert_refuses("Expected the files of task 'cola' in a folder (none is named: Plan(data=…)), or"):
         load_tasks(["cola"], type(reading)(encoder=str(tiny_bert), cache=tmp_path / "cache"))
+
+
+@pytest.fixture
+def nobody_listens(monkeypatch):
+    """An address of the hub on this machine, at a port that nobody has."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
+
+
+def test_a_hub_that_does_not_answer_is_asked_once(tmp_path, tiny_bert, nobody_listens, caplog, capsys):
+    with assert_refuses("Found neither (127.0.0.1 does not answer). Name the folder that has them: Plan(data=…)."):
+        load_tasks(["rte"], reading_in(tmp_path, tiny_bert))
+    said = capsys.readouterr()
+    assert "Retry" not in caplog.text + said.out + said.err
+    assert datasets.config.HF_HUB_OFFLINE is False  # as it was
+
+
+def test_an_encoder_of_a_hub_that_does_not_answer(nobody_listens):
+    with assert_refuses(
+        "Expected the encoder 'some/encoder' in a folder, or on the hub. Found neither (127.0.0.1 does"
+    ):
+        _ = Tokenizer("some/encoder").fast
+
+
+def test_somebody_who_is_offline_by_choice_is_not_asked(nobody_listens, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert offline() == "$HF_HUB_OFFLINE is set"
+
+
+def test_a_hub_that_answers_is_not_offline(nobody_listens, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
+        assert offline() is None
 
 
 def test_without_the_package_of_the_hub(tmp_path, tiny_bert, monkeypatch):

@@ -174,13 +174,22 @@ def test_tagging(tmp_path, tiny_bert, name, content):
     assert task.splits["train"].labels().tolist() == [2, 0, 1]
 
 
+def test_words_and_their_tags_are_called_as_the_documents_call_them(tmp_path, tiny_bert):
+    files = {"a.jsonl": jsonl({"words": ["the", "cat"], "tags": ["O", "B-pet"]})}
+    task = load(tmp_path, tiny_bert, files, kind="tagging", train="a.jsonl")
+    assert task.splits["train"].labels().tolist() == [1, 0]
+    with assert_refuses("a.jsonl, line 1: expected a column 'words'. Found tokens, tags."):
+        files = {"a.jsonl": jsonl({"tokens": ["the", "cat"], "tags": ["O", "B-pet"]})}
+        load(tmp_path, tiny_bert, files, kind="tagging", train="a.jsonl")
+
+
 def test_tags_that_are_numbers_and_sentences_without_tags(tmp_path, tiny_bert):
     files = {"a.jsonl": jsonl({"text": ["the", "cat"], "label": [5, 0]}, {"text": ["ran"], "label": None})}
     task = load(tmp_path, tiny_bert, files, kind="tagging", train="a.jsonl", without_label="leave out")
     assert task.kind.names == ("0", "5")
     assert task.splits["train"].labels().tolist() == [1, 0]
     assert task.notes["counted"] == {"train": {"without label": 1}}
-    with assert_refuses("a.jsonl, line 2: expected a value in column 'label'. Found none."):
+    with assert_refuses("a.jsonl, line 2: expected a value in column 'tags'. Found none."):
         load(tmp_path, tiny_bert, files, kind="tagging", train="a.jsonl")
     with assert_refuses("a.jsonl, line 1: expected 2 tags, one for each word. Found 'OO'."):
         files = {"a.jsonl": jsonl({"text": ["the", "cat"], "label": "OO"})}

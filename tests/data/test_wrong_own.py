@@ -31,7 +31,7 @@ def load_rows(folder, encoder, content, **fields):
         ("[]", ["own.yaml: expected at least one task. Found none."]),
         ("- 3", ["own.yaml: expected fields such as `name: stars`. Found int."]),
         ("stars", ["own.yaml: expected fields such as `name: stars`. Found str."]),
-        ("a: [1", ["own.yaml: expected YAML. Found"]),
+        ("a: [1", ["own.yaml: expected YAML. Found in line 1: expected ',' or ']', but got '<stream end>'."]),
         (b"name: \xff", ["own.yaml: expected YAML. Found"]),
         ("[" * 500, ["own.yaml: expected YAML. Found"]),
         ("name: 2020-13-45", ["own.yaml: expected YAML. Found"]),
@@ -161,3 +161,18 @@ def test_yes_and_no_are_what_yaml_makes_of_them(tmp_path, tiny_bert):
     assert task.kind.names == ("false", "true")
     with assert_refuses("line 1: expected a label among false, true in column 'label'. Found 'yes'."):
         load(tmp_path, tiny_bert, description, {"a.jsonl": jsonl({"text": "x", "label": "yes"})})
+
+
+def test_a_table_is_no_task(tmp_path):
+    with assert_refuses("a YAML file that describes them. Found a table, mine.csv.", "train: mine.csv, dev: 0.1"):
+        load_tasks(["mine.csv"])
+
+
+def test_a_table_with_other_separators_says_so(tmp_path, tiny_bert):
+    with assert_refuses("expected a column 'label'. Found text;label. Separate columns by commas in a .csv"):
+        load_rows(tmp_path, tiny_bert, "text;label\na cat;1\n", labels="[1, 2]")
+
+
+def test_a_row_without_label_says_how_to_skip_it(tmp_path, tiny_bert):
+    with assert_refuses("line 4: expected a label among 1, 2 in column 'label'. Found ''.", "without_label: leave out"):
+        load_rows(tmp_path, tiny_bert, "text,label\na cat,1\na cow,2\na dog,\n")

@@ -53,7 +53,9 @@ def numbers(run):
     found = []
     for line in run.lines("step"):
         parts = line["tasks"] if line["task"] is None else {line["task"]: line}
-        found += [(line["step"], task, part["ids"], part["loss"], part["value"]) for task, part in parts.items()]
+        found += [
+            (line["step"], task, run.row_ids(task, part), part["loss"], part["value"]) for task, part in parts.items()
+        ]
     return found
 
 

@@ -1,7 +1,7 @@
 """One small training in each host, as a program: loaders fork, and pytest's processes have threads that a fork breaks.
 
     python hosts.py HOST FOLDER [resume=7] [workers=2] [accumulation=2] [policy=exp3s]
-    python hosts.py HOST FOLDER check=7,12 [twice=0] …     # interrupted and resumed
+    python hosts.py HOST FOLDER check=7,12 [twice=0] [processes=2] …     # interrupted and resumed
 
 Returned are the weights, in FOLDER/weights.
 """
@@ -9,7 +9,9 @@ Returned are the weights, in FOLDER/weights.
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import os
+import socket
 import sys
 import warnings
 from pathlib import Path
@@ -19,7 +21,7 @@ os.environ.update(CUDA_VISIBLE_DEVICES="", TRANSFORMERS_VERBOSITY="error", TOKEN
 
 import datasets
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 import rota
 from rota.testing import check_host
@@ -307,11 +309,15 @@ def streams(folder, resume=None, workers=0, accumulation=2, policy="exp3s"):
     own = {
         task: rows.to_iterable_dataset(num_shards=2).shuffle(seed=1, buffer_size=1) for task, rows in sources().items()
     }
+    rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    if world > 1:
+        torch.distributed.init_process_group("gloo")
     mix = rota.Mix(own, POLICIES[policy](), BATCH, accumulation=accumulation, epoch=10, log=folder / "log", lag=1)
     model = language_model()
+    trained = torch.nn.parallel.DistributedDataParallel(model) if world > 1 else model
     optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
     if resume is not None:
-        state = torch.load(folder / "out" / f"{resume}.pt", weights_only=True)
+        state = torch.load(folder / "out" / f"{resume}-{rank}.pt", weights_only=True)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         mix.load_state_dict(state["mix"])
@@ -319,7 +325,7 @@ def streams(folder, resume=None, workers=0, accumulation=2, policy="exp3s"):
     (folder / "out").mkdir(parents=True, exist_ok=True)
     while mix.updates < STEPS:
         for batch in mix.loader(collate_fn=default_data_collator):
-            loss = model(**batch).loss
+            loss = trained(**batch).loss
             (loss / accumulation).backward()
             done = mix.updates
             mix.tell(loss)
@@ -327,7 +333,7 @@ def streams(folder, resume=None, workers=0, accumulation=2, policy="exp3s"):
                 optimizer.step()
                 optimizer.zero_grad()
                 state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "rng": torch.get_rng_state()}
-                torch.save({**state, "mix": mix.state_dict()}, folder / "out" / f"{mix.updates}.pt")
+                torch.save({**state, "mix": mix.state_dict()}, folder / "out" / f"{mix.updates}-{rank}.pt")
             if mix.updates == STEPS:
                 break
     mix.close()
@@ -347,21 +353,53 @@ HOSTS = {
 }
 
 
-def main(host, folder, *options):
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    values = dict(option.split("=") for option in options)
-    stops, twice = values.pop("check", None), values.pop("twice", "1") == "1"
-    run = functools.partial(HOSTS[host], **{name: int(own) if own.isdigit() else own for name, own in values.items()})
-    if stops is not None:
-        check_host(run, Path(folder), [int(stop) for stop in stops.split(",")], twice=twice)
-        return
-    weights = run(Path(folder))
+def train(host, folder, resume=None, **options):
+    """Train, and keep the weights."""
+    weights = HOSTS[host](folder, resume, **options)
     if int(os.environ.get("RANK", 0)) == 0:
-        save_file({name: tensor.contiguous().clone() for name, tensor in weights.items()}, Path(folder) / "weights")
+        save_file({name: tensor.contiguous().clone() for name, tensor in weights.items()}, folder / "weights")
     if torch.distributed.is_initialized():  # left open, it may abort at the end of the interpreter
         torch.distributed.barrier()
         torch.distributed.destroy_process_group()
+
+
+def as_rank(rank, world, port, *args, **options):
+    """Train as one of several processes, told of each other as torchrun tells them."""
+    place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": world, "LOCAL_WORLD_SIZE": world, "GROUP_RANK": 0}
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": "hosts"}
+    os.environ.update({name: str(value) for name, value in {**place, **address}.items()})
+    train(*args, **options)
+
+
+def in_processes(host, world, folder, resume=None, **options):
+    """The weights of a training in several processes: forks of this one, which has imported everything already."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    fork = multiprocessing.get_context("fork")
+    ranks = [
+        fork.Process(target=as_rank, args=(rank, world, port, host, folder, resume), kwargs=options)
+        for rank in range(world)
+    ]
+    for rank in ranks:
+        rank.start()
+    for rank in ranks:
+        rank.join()
+    assert not any(rank.exitcode for rank in ranks), f"exit codes {[rank.exitcode for rank in ranks]}"
+    return load_file(folder / "weights")
+
+
+def main(host, folder, *options):
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    values = {name: int(own) if own.isdigit() else own for name, own in (option.split("=") for option in options)}
+    stops, twice, world = values.pop("check", None), values.pop("twice", 1), values.pop("processes", 1)
+    if stops is None:
+        train(host, Path(folder), **values)
+        return
+    run = functools.partial(in_processes, host, world) if world > 1 else HOSTS[host]
+    wanted = [int(stop) for stop in str(stops).split(",")]
+    check_host(functools.partial(run, **values), Path(folder), wanted, twice=bool(twice))
 
 
 if __name__ == "__main__":

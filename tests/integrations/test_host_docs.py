@@ -11,11 +11,6 @@ import torch
 from hosts import arguments, language_model, lightning_module, sources, texts, tokenizer
 
 import rota
-import rota.integrations.accelerate
-import rota.integrations.hf
-import rota.integrations.lightning
-import rota.integrations.sentence_transformers
-import rota.integrations.trl
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path.stem for path in (DOCS / "hosts").glob("*.md"))

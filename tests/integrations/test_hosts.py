@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import subprocess
@@ -12,11 +11,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from hosts import HOSTS, STEPS
+from hosts import HOSTS, POLICIES, STEPS
 from safetensors.torch import load_file
 
 from rota.runlog import Run
-from rota.testing import check_host
 
 HERE = Path(__file__).parent
 EVERY = tuple(range(1, STEPS))
@@ -30,11 +28,10 @@ OTHERS = [
 ]
 
 
-def program(host, folder, processes=None, **options):
-    """A training by itself, in one or several processes."""
+def program(host, folder, **options):
+    """A training by itself."""
     words = [f"{name}={value}" for name, value in options.items() if value is not None]
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)] if processes else []
-    return [sys.executable, *launcher, str(HERE / "hosts.py"), host, str(folder), *words]
+    return [sys.executable, str(HERE / "hosts.py"), host, str(folder), *words]
 
 
 def run(*args, **options):
@@ -67,30 +64,28 @@ def test_with_other_workers_updates_and_policies(host, options, tmp_path):
     check_in_program(host, tmp_path, SOME, **options)
 
 
-def in_processes(host, folder, resume=None, processes=2):
-    """The weights of the same training in several processes."""
-    run(host, folder, processes=processes, resume=resume, workers=0)
-    return load_file(folder / "weights")
-
-
-# Streams are read whole by every process; their loop in `hosts.py` is that of one.
-DISTRIBUTED = [host for host in HOSTS if host != "streams"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("host", DISTRIBUTED)
-def test_two_processes_go_on_as_well(host, tmp_path):
-    check_host(functools.partial(in_processes, host), tmp_path, stops=(1, 12), twice=False)
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("host", HOSTS)
+def test_two_processes_go_on_as_well(host, policy, tmp_path):
+    check_in_program(host, tmp_path, SOME, twice=False, processes=2, workers=0, policy=policy)
 
 
-def test_two_processes_of_one_host_go_on_as_well(tmp_path):
-    check_host(functools.partial(in_processes, "trainer"), tmp_path, stops=(7,), twice=False)
+@pytest.mark.parametrize("host", ["trainer", "streams"])
+def test_two_processes_of_some_hosts_go_on_as_well(host, tmp_path):
+    check_in_program(host, tmp_path, (7,), twice=False, processes=2, workers=0)
+
+
+def whole_run(host, folder, resume=None):
+    """The weights of a training in a program of its own."""
+    run(host, folder, resume=resume, workers=0)
+    return load_file(folder / "weights")
 
 
 @pytest.mark.slow
 def test_a_killed_training_goes_on(tmp_path):
     """SIGKILL at some moment, three times; whatever checkpoint is whole by then is gone on from."""
-    whole = in_processes("trainer", tmp_path / "whole", processes=1)
+    whole = whole_run("trainer", tmp_path / "whole")
     folder, resume = tmp_path / "killed", None
     for wanted in (4, 11, 18):
         quiet = {"stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
@@ -101,7 +96,7 @@ def test_a_killed_training_goes_on(tmp_path):
         process.send_signal(signal.SIGKILL)
         process.wait()
         resume = wanted - 1  # the newest one may be torn
-    last = in_processes("trainer", folder, resume, processes=1)
+    last = whole_run("trainer", folder, resume)
     assert all(torch.equal(whole[name], last[name]) for name in whole)
     assert (tmp_path / "whole/log/log.jsonl").read_bytes() == (folder / "log/log.jsonl").read_bytes()
 

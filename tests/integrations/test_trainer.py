@@ -46,12 +46,12 @@ def uneven(seed=0):
     return found
 
 
-def by_hand(model, data, lines, batch):
+def by_hand(model, data, run, batch):
     """The mean loss of each update's batches, weighted by rows, with the same weights; then the same update."""
     optimizer = torch.optim.SGD(model.parameters(), 0.05)
     heard = []
-    for line in lines:
-        rows, task = line["ids"], data[line["task"]]
+    for line in run.lines("step"):
+        rows, task = run.row_ids(line["task"], line), data[line["task"]]
         parts = [rows[first : first + batch] for first in range(0, len(rows), batch)]
         own, total, items = [], 0.0, 0
         for part in parts:
@@ -99,7 +99,7 @@ def test_the_policy_hears_the_loss_of_a_loop_by_hand(tmp_path, accumulation):
     trainer = train_plainly(tmp_path, accumulation, BATCH)
     assert trainer.model_accepts_loss_kwargs  # losses are shares of the mean over all labels of an update
     lines = Run(tmp_path / "log").lines("step")
-    heard = by_hand(plain_model(), uneven(), lines, BATCH)
+    heard = by_hand(plain_model(), uneven(), Run(tmp_path / "log"), BATCH)
     np.testing.assert_allclose([line["loss"] for line in lines], heard, atol=1e-6)
     assert [line["value"] for line in lines] == [line["loss"] for line in lines]
 
@@ -120,7 +120,9 @@ torch.distributed.barrier(); torch.distributed.destroy_process_group()
     )
     assert done.returncode == 0, done.stderr[-3000:]
     lines = Run(tmp_path / "log").lines("step")
-    heard = by_hand(plain_model(), uneven(), lines, 2)  # four batches of two rows: two processes, two each
+    heard = by_hand(
+        plain_model(), uneven(), Run(tmp_path / "log"), 2
+    )  # four batches of two rows: two processes, two each
     np.testing.assert_allclose([line["loss"] for line in lines], heard, atol=1e-6)
 
 
@@ -150,10 +152,12 @@ def test_models_that_ignore_the_number_of_labels_are_heard_rightly(tmp_path, cla
     )
     trainer.train()
     model.eval()
-    for line in Run(tmp_path / "log").lines("step"):
+    run = Run(tmp_path / "log")
+    for line in run.lines("step"):
         losses = []
-        for first in range(0, len(line["ids"]), BATCH):
-            rows = data[line["task"]][line["ids"][first : first + BATCH]]
+        ids = run.row_ids(line["task"], line)
+        for first in range(0, len(ids), BATCH):
+            rows = data[line["task"]][ids[first : first + BATCH]]
             batch = {name: torch.tensor(rows[name]) for name in ("input_ids", "labels")}
             with torch.no_grad():
                 losses.append(model(**batch).loss.item())
@@ -200,6 +204,16 @@ def test_rows_by_a_column(tmp_path):
     make(tmp_path, args=args, data=whole, task_column="source", log=tmp_path / "log").train()
     for line in Run(tmp_path / "log").lines("step"):
         assert line["n"] == 8
+
+
+@pytest.mark.parametrize("cls", [MyTrainer, MySFT])
+def test_data_sets_by_name_are_joined(tmp_path, cls):
+    options = {**arguments(tmp_path, 0, 1), "max_steps": 2, "save_strategy": "no"}
+    args = TrainingArguments(**options) if cls is MyTrainer else SFTConfig(**options, bf16=False)
+    trainer = make(tmp_path, cls, args, sources() if cls is MyTrainer else texts())
+    trainer.train()
+    assert trainer.mix.updates == 2
+    assert set(trainer.mix.sizes) == set(sources())
 
 
 def test_a_second_training_begins_anew(tmp_path):

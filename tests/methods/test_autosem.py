@@ -159,7 +159,8 @@ def test_a_search_shows_its_best_trainings(tmp_path):
 
 
 def test_the_best_trial_is_found_while_others_are_at_work(tmp_path):
-    tried = [{"number": 0, "ratio": {"left": 1}}, {"number": 2, "ratio": {"left": 2}}]
+    rest = {"runs": [], "value": None, "values": [], "state": "complete"}
+    tried = [{"number": 0, "ratio": {"left": 1}, **rest}, {"number": 2, "ratio": {"left": 2}, **rest}]
     (tmp_path / SEARCH).write_text(json.dumps({"tried": tried, "best": 2}))
     assert best_trial(tmp_path) == tried[1]
 

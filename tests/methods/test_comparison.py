@@ -14,8 +14,9 @@ import pytest
 import yaml
 
 from rota.analysis import read_claims
-from rota.comparisons import BASELINES, Comparison, equal_cost, make_comparison, run_comparison, work_through
+from rota.comparisons import BASELINES, Comparison, equal_cost, make_comparison, run_comparison
 from rota.comparisons._cells import is_finished
+from rota.comparisons._processes import work_through
 from rota.errors import RotaError
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
@@ -168,7 +169,7 @@ def die_or_square(item):
 
 def test_a_process_that_dies_takes_only_its_own_work_with_it():
     items = ["a", "die", "wrong", "b", "die", "c"]
-    ended = [(item, said) for kind, item, said in work_through(items, die_or_square, 2) if kind == "done"]
+    ended = [(item, said) for kind, item, said in work_through(items, die_or_square, 2) if kind in ("done", "died")]
     assert sorted(item for item, _ in ended) == sorted(items)
     assert all("its process died" in said for item, said in ended if item == "die")
     assert [said for item, said in ended if item not in ("die", "wrong")] == [None] * 3
@@ -185,7 +186,7 @@ def test_what_is_compared_can_be_read_from_its_folder():
 def test_processes_do_not_outlive_a_parent_that_was_killed(tmp_path):
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from rota.comparisons import work_through\n"
+        "from rota.comparisons._processes import work_through\n"
         "from sleeping import say_and_sleep\n"
         "if __name__ == '__main__':\n"
         "    list(work_through([sys.argv[1]], say_and_sleep, 1))\n"
@@ -205,10 +206,8 @@ def test_processes_do_not_outlive_a_parent_that_was_killed(tmp_path):
     child = int((tmp_path / "pid").read_text())
     parent.kill()
     parent.wait()
-    deadline = time.monotonic() + 60
-    while _lives(child) and time.monotonic() < deadline:
+    while _lives(child):  # it sleeps for longer than any test may take
         time.sleep(0.05)
-    assert not _lives(child)
 
 
 def _lives(pid):

@@ -326,7 +326,7 @@ def test_a_measure_of_ones_own_and_told_gains():
 
 def test_a_policy_that_nobody_tells_anything_is_named():
     mix = make(rota.Tracking(NAMES), epoch=1100)
-    with pytest.raises(RotaError, match=r"Tracking hears uncertainty\. Found that nobody has said anything in 1000"):
+    with pytest.raises(RotaError, match=r"Tracking hears uncertainty\. Found no feedback in 1000"):
         list(mix)
     deaf = make(rota.Tracking(NAMES), listen=(), epoch=1100)
     assert sum(1 for _ in deaf) == 1100
@@ -402,6 +402,7 @@ def test_batch_sizes_of_ones_own():
 
 
 WRONG = {
+    "a name": (lambda: make("exp3s"), r"a policy such as rota\.Exp3S\(\[\"a\", \"b\", \"c\"\]\)\. Found 'exp3s'"),
     "other names": (lambda: make(rota.uniform(["x", "y"])), r"own data sets a, b, c\. Found one over x, y"),
     "no data sets": (lambda: Mix([1, 2], rota.uniform(["a"])), r"data sets by name.*Found list"),
     "empty": (lambda: Mix({"a": []}, rota.uniform(["a"])), r"data sets with rows\. Found none in a"),

@@ -258,7 +258,7 @@ def test_the_mix_begins_as_a_truncated_normal_of_torchs_generator():
     assert draws.abs().max() <= 2 * 3**-0.5
     # A normal cut off at two deviations keeps 0.8796 of its deviation.
     assert draws.std().item() == pytest.approx(0.8796 * 3**-0.5, rel=0.06)
-    assert abs(draws.mean().item()) < 0.05
+    assert abs(draws.mean().item()) < 0.06  # four standard errors: versions of torch draw different numbers
 
 
 def test_a_source_without_a_forward_pass_says_so():

@@ -180,7 +180,7 @@ def test_the_search_does_not_depend_on_anything_but_its_seed():
 @pytest.fixture
 def run(tmp_path):
     """Trains on three tiny tasks; returns the folder."""
-    import torch
+    torch = pytest.importorskip("torch")
 
     from rota.models import MultiTaskModel, SmallConv
     from rota.tasks import Classification, Regression, Task, TensorRows

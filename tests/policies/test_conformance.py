@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -87,6 +88,43 @@ def test_conforms(name):
 def test_survives_a_million_updates(name):
     updates = 100_000 if "Thompson" in name else 1_000_000  # where each feedback takes an integral
     check_policy((POLICIES | VARIANTS)[name], updates=updates)
+
+
+EXTREMES = {
+    "huge": lambda step, k: 1e300,
+    "tiny": lambda step, k: 1e-300,
+    "alternating": lambda step, k: 1e300 if step % 2 else -1e300,
+    "constant": lambda step, k: 0.7,
+    "one-sided": lambda step, k: -1e300 if k else 1e-300,
+}
+
+
+def after_extremes(policy, updates):
+    """The probabilities after each of the extremes, which come one after the other; the memory is plain JSON."""
+    rng, found = np.random.default_rng(0), []
+    for part, reward in enumerate(EXTREMES.values()):
+        for step in range(part * updates // len(EXTREMES), (part + 1) * updates // len(EXTREMES)):
+            choice = policy.choose(step, rng)
+            policy.observe(choice.scored(reward(step, policy.tasks.index(choice.task))))
+        found.append(policy.probabilities(step + 1))
+    json.dumps(policy.state_dict(), allow_nan=False)  # refuses what is not finite
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", POLICIES | VARIANTS)
+def test_extreme_rewards_leave_it_finite(name):
+    found = after_extremes((POLICIES | VARIANTS)[name](["d", "b", "a", "c"]), 3000)
+    assert np.isfinite(found).all()
+    assert found.sum(axis=1) == pytest.approx(1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POLICIES | VARIANTS)
+def test_a_million_extreme_rewards_leave_it_finite(name):
+    updates = 100_000 if "Thompson" in name else 1_000_000
+    found = after_extremes((POLICIES | VARIANTS)[name](["d", "b", "a", "c"]), updates)
+    assert np.isfinite(found).all()
+    assert found.sum(axis=1) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("tasks", [("only",), ("a", "b")])

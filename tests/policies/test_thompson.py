@@ -11,7 +11,7 @@ from scipy import special, stats
 from rota.errors import RotaError
 from rota.feedback import Feedback
 from rota.policies import Hold, Thompson
-from rota.policies._beta import Betas
+from rota.policies._beta import Betas, best_of_many
 
 
 def told(policy, outcomes):
@@ -174,3 +174,22 @@ def test_held_for_a_round_it_hears_once_per_round():
 def test_wrong_arguments_are_refused(options, said):
     with pytest.raises(RotaError, match=said):
         Thompson(list("abc"), **options)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_many_are_compared_as_few_are(case):
+    a, b = (np.array(numbers, dtype=float) for numbers in CASES[case])
+    np.testing.assert_allclose(best_of_many(a, b), Betas.of(a, b).best(), atol=0.01)
+
+
+def test_the_best_of_thousands_is_that_of_many_draws():
+    """Most were never tried, a few did well or badly: two kinds of probability that differ by a thousand times."""
+    a, b = np.ones(3000), np.ones(3000)
+    a[:40], b[:40] = np.linspace(1, 400, 40), 1.5
+    found, rng = best_of_many(a, b), np.random.default_rng(0)
+    wins = np.zeros(3000)
+    for _ in range(40):
+        wins += np.bincount(rng.beta(a, b, size=(500, 3000)).argmax(1), minlength=3000)
+    assert found.sum() == pytest.approx(1)
+    assert found[40:].sum() == pytest.approx(wins[40:].sum() / 20_000, abs=0.012)
+    assert np.abs(found[:40] - wins[:40] / 20_000).max() < 0.006

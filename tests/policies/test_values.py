@@ -199,3 +199,9 @@ def test_a_full_reservoir_holds_each_value_with_equal_probability():
 def test_wrong_arguments_are_refused_with_a_sentence(make, sentence):
     with pytest.raises(RotaError, match=sentence):
         make()
+
+
+@pytest.mark.parametrize("make", [Fixed, proportional, Tempered, Cycle])
+def test_names_without_numbers_are_refused(make):
+    with pytest.raises(RotaError, match=r"by task, such as \{'rte': 2500, 'sst2': 7500\}\. Found \['a', 'b'\]"):
+        make(["a", "b"])

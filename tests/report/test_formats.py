@@ -13,7 +13,7 @@ from rota.analysis import MeanCurve, group_runs, mean_curve, paired
 from rota.errors import RotaError
 from rota.report import report_text, write_report
 from rota.report._palette import METHODS, method_styles
-from rota.report._panels import thinned
+from rota.report._panels import COLUMNS, thinned
 from rota.runlog import RUN, SCHEMA, SUMMARY, Ledger, Run, write_json
 
 SCORES = {"uniform": (0.50, 0.52, 0.54), "exp3s": (0.60, 0.62, 0.65), "vague": (0.40, 0.66, 0.56)}
@@ -164,7 +164,8 @@ def test_a_long_curve_keeps_its_peaks_and_ends():
     values[[1234, 4321]] = 50, -50
     curve = mean_curve([dict(enumerate(values.tolist())), dict(enumerate((values + rng.normal(size=5000)).tolist()))])
     thin = thinned(curve)
-    assert len(thin.steps) <= 4 * 200 + 2
+    assert len(thin.steps) <= 4 * COLUMNS + 2
+    assert len(thinned(curve, 25).steps) <= 4 * 25 + 2
     assert set(thin.steps) >= {0, 1234, 4321, 4999}
     assert (thin.low.min(), thin.high.max()) == (curve.low.min(), curve.high.max())
     at = np.searchsorted(curve.steps, thin.steps)
@@ -172,7 +173,7 @@ def test_a_long_curve_keeps_its_peaks_and_ends():
 
 
 def test_a_short_curve_stays_whole():
-    steps = np.arange(200)
+    steps = np.arange(COLUMNS)
     curve = MeanCurve(steps, steps / 1.0, steps / 1.0, steps / 1.0, steps)
     assert thinned(curve) is curve
 

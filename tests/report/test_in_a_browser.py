@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shutil
-import subprocess
-from html import unescape
 
 import pytest
+from browser_tools import TELEPHONE, needs_browser, opened, told
 
+from rota import Exp3S, Mix, uniform
 from rota.analysis import all_scores, group_runs
 from rota.plans import make_plan
 from rota.report import report_text
+from rota.report._script import CARTESIAN
 from rota.report._words import interval
+from rota.runlog import find_runs
 from rota.runs import run_plan
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-BROWSER = os.environ.get("ROTA_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage"),
-    *("--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9"),  # nothing outside can be reached
-    *("--enable-logging=stderr", "--v=0", "--virtual-time-budget=60000", "--dump-dom"),
-)
 WATCH = """<script>
 const mistakes = [];
 for (const kind of ["error", "unhandledrejection", "securitypolicyviolation"]) {
@@ -37,17 +28,20 @@ function tell() {
   const figures = all(document, ".plotly-graph-div").map((figure) => ({
     name: figure.id,
     surfaces: all(figure, ".main-svg").length,
-    marks: all(figure, ".scatterlayer path, .heatmaplayer image").length,
+    marks: all(figure, ".scatterlayer path").length,
     width: figure.clientWidth,
   }));
   const fetched = performance.getEntriesByType("resource").map((entry) => entry.name);
   const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-  document.getElementById("told").textContent = JSON.stringify({ mistakes, figures, fetched, wide });
+  const kinds = Object.keys(Plotly.PlotSchema.get().traces);
+  const wider = all(document, ".scroll").map((own) => [own.scrollWidth - own.clientWidth > 2, own.matches(".more")]);
+  const told = { mistakes, figures, fetched, wide, kinds, wider, width: innerWidth };
+  document.getElementById("told").textContent = JSON.stringify(told);
 }
 const finished = setInterval(() => { if (!waiting.size) { clearInterval(finished); setTimeout(tell, 500); } }, 50);
 </script>"""
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="expects chromium in PATH or in ROTA_CHROMIUM; found none")
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
@@ -66,39 +60,67 @@ def runs(tmp_path_factory):
     ]
 
 
-def opened(page, folder, *flags):
+def shown(page, folder, *flags, telephone=False):
     """The document after its scripts have run, and what the browser complained about."""
-    path = folder / "page.html"
+    path, around = folder / "page.html", folder / "telephone.html"
     path.write_text(page.replace("<head>", f"<head>{WATCH}", 1).replace("</body>", f"{TELL}</body>"), encoding="utf-8")
-    done = subprocess.run(
-        [BROWSER, *FLAGS, *flags, f"--user-data-dir={folder / 'profile'}", path.as_uri()],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+    around.write_text(TELEPHONE.format(path.name), encoding="utf-8")
+    address = (around if telephone else path).as_uri()
+    return opened(address, folder / "profile", "--allow-file-access-from-files", *flags)
 
 
-@pytest.mark.parametrize(
-    "flags", [["--window-size=1280,900"], ["--window-size=500,800", "--blink-settings=preferredColorScheme=0"]]
-)
-def test_everything_is_drawn_and_nothing_goes_wrong(runs, tmp_path, flags):
-    page = report_text(runs)
-    document, complaints = opened(page, tmp_path, *flags)
-    told = json.loads(unescape(re.search(r'<pre id="told">(.*?)</pre>', document, re.S)[1]))
+def looped(folder, sources, steps):
+    """Loops outside of rota with many sources; losses by formula, and some scores where sources are few."""
+    names = [f"source-{k}" for k in range(sources)]
+    data = {name: range(20 + 7 * k) for k, name in enumerate(names)}
+    policies = {"uniform": uniform, "bandit": Exp3S}
+    for name, policy in policies.items():
+        mix = Mix(data, policy(names), batch_size=2, log=folder / name, lag=0, epoch=steps)
+        for step, _ in enumerate(mix):
+            mix.tell(1 + names.index(mix.current.task) / (step + 1))
+            if sources < 100 and step % 50 == 49:
+                mix.observe({name: 0.5 + k / 100 + step / 1000 for k, name in enumerate(names)}, about="score")
+        mix.close()
+    return find_runs([folder])
+
+
+@pytest.fixture(scope="module")
+def pages(runs, tmp_path_factory):
+    place = tmp_path_factory.mktemp("loops")
+    return {
+        "one run": report_text(runs[:1]),
+        "nine runs": report_text(runs),
+        "20 tasks": report_text(looped(place / "20", 20, 300)),
+        "300 sources": report_text(looped(place / "300", 300, 900)),
+    }
+
+
+WINDOWS = {"wide": ["--window-size=1280,900"], "dark": ["--blink-settings=preferredColorScheme=0"], "telephone": []}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("data", ["one run", "nine runs", "20 tasks", "300 sources"])
+def test_everything_is_drawn_and_nothing_goes_wrong(pages, tmp_path, data, window):
+    page = pages[data]
+    assert len(page.encode()) < 2e6
+    document, complaints = shown(page, tmp_path, *WINDOWS[window], telephone=window == "telephone")
+    seen = told(document)
     assert complaints == []
-    assert told["mistakes"] == []
-    assert told["fetched"] == []
-    assert told["wide"] <= 0  # what is wide scrolls by itself, not with the page
-    assert len(told["figures"]) == page.count('class="plotly-graph-div"') > 10
-    for figure in told["figures"]:
+    assert set(seen["kinds"]) == CARTESIAN  # what it does not know it would draw as a scatter, without a word
+    assert all(wider == more for wider, more in seen["wider"])  # what scrolls shows it
+    assert seen["mistakes"] == []
+    assert seen["fetched"] == []
+    assert seen["wide"] <= 0  # what is wide scrolls by itself, not with the page
+    assert len(seen["figures"]) == page.count('class="plotly-graph-div"') > 10
+    for figure in seen["figures"]:
         assert figure["surfaces"] >= 1, figure
         assert figure["marks"] >= 1, figure
         assert figure["width"] > 200, figure
+    assert window != "telephone" or seen["width"] == 390
 
 
 def test_the_winner_and_the_intervals_are_in_the_document(runs, tmp_path):
-    document, _ = opened(report_text(runs, baseline="active"), tmp_path)
+    document, _ = shown(report_text(runs, baseline="active"), tmp_path)
     found = all_scores(group_runs(runs), "active")
     (row,) = re.findall(r'<tr class="best">(.*?)</tr>', document)
     assert found.ranking.best.name in row

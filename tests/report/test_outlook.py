@@ -1,4 +1,4 @@
-"""The tables of what is foretold."""
+"""The tables of what is predicted."""
 
 from __future__ import annotations
 

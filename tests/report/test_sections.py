@@ -26,7 +26,7 @@ def titles(page):
 
 def test_the_built_in_sections_are_in_order_and_those_without_anything_to_show_are_left_out(runs):
     shown = titles(report_text(runs))
-    assert shown == ["Scores", "Curves", "Losses and mixture", "Convergence", "Cost", "Settings"]
+    assert shown == ["Scores", "Shares", "Curves", "Convergence", "Cost", "Settings"]
     known = [section.title for section in sections()]
     assert [title for title in known if title in shown] == shown
 

@@ -78,7 +78,7 @@ def test_names_that_want_to_be_html_are_shown_as_they_are_written(write, tmp_pat
         shown = Shown(page)
         assert not {"b", "i"} & shown.tags
         assert EVIL in shown.text
-        assert {EVIL, f"task {EVIL}"} & shown.values  # buttons
+        assert {EVIL, f"{EVIL}uniform", f"{EVIL}variant", "<i>run"} & shown.values  # buttons
         assert f"{EVIL}variant" in shown.text or names is None
         markdown = report_text([run], "md", names=names)
         assert "&lt;b&gt;&amp;" in markdown

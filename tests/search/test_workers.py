@@ -110,9 +110,7 @@ def test_a_killed_worker_loses_one_trial_and_that_is_retried(storage, tmp_path):
         return score(ratio)
 
     with started(storage, log, 4) as victim:
-        deadline = time.monotonic() + 90
         while not any(line["hangs"] for line in lines(log)):
-            assert time.monotonic() < deadline
             assert victim.poll() is None, victim.communicate()[1]
             time.sleep(0.05)
         victim.send_signal(signal.SIGKILL)

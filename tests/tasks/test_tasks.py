@@ -56,7 +56,7 @@ def test_splitting_keeps_every_row_once_and_makes_no_empty_batch(size, parts, ex
 def test_tasks_that_cannot_be_trained_are_refused():
     with pytest.raises(RotaError, match="Task 'empty' expects at least one train row"):
         check_tasks([task("a"), task("empty", train=0)])
-    with pytest.raises(RotaError, match="at least one dev row"):
+    with pytest.raises(RotaError, match=r"at least one dev row\. Found none\. Give it rows \(dev: 0\.1"):
         check_tasks([task(dev=0)])
     with pytest.raises(RotaError, match="two classes or more"):
         check_tasks([task(train=1)])

@@ -7,7 +7,9 @@ import errno
 import json
 import math
 import os
+import shutil
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -92,7 +94,7 @@ def test_a_run_that_dies_before_its_summary_only_writes_that(tmp_path, settings)
 def test_a_disk_that_is_full_at_the_very_end_spoils_nothing(tmp_path, monkeypatch):
     train(tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr("rota.training._fit.write_json", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+        patch.setattr("rota.training._loop.write_json", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
         with pytest.raises(RotaError, match="Everything up to step 40 is saved"):
             train(tmp_path / "cut")
     train(tmp_path / "cut", resume=True)
@@ -128,10 +130,12 @@ def test_a_resumed_run_keeps_its_settings(tmp_path):
         train(tmp_path / "r", settings=QUICK.model_copy(update={"lr": 0.5}), resume=True)
     others = {
         r"policy \(was 'Fixed', now 'Exp3S'\)": {"policy": Exp3S(NAMES)},
-        r"mixture \(was": {"policy": rota.Fixed({"a": 1, "b": 1, "aux": 2})},
+        r"mixture\.aux \(was 0\.3+, now 0\.5\)": {"policy": rota.Fixed({"a": 1, "b": 1, "aux": 2})},
         r"stream \(was 'TaskStream', now 'JointStream'\)": {"stream": JointStream},
         r"listen \(was \[\], now .*'prediction_gain'": {"listen": prediction_gain},
-        r"tasks \(was": {"tasks": [dataclasses.replace(task, auxiliary=False) for task in make_tasks()]},
+        r"tasks\.aux\.auxiliary \(was True, now False\)": {
+            "tasks": [dataclasses.replace(task, auxiliary=False) for task in make_tasks()]
+        },
     }
     for sentence, change in others.items():
         with pytest.raises(RotaError, match=sentence):
@@ -143,7 +147,10 @@ def test_the_log_says_what_happened(tmp_path):
     run = train(tmp_path / "r", Exp3S(NAMES), listen=prediction_gain)
     steps = run.lines("step")
     assert [line["step"] for line in steps] == list(range(40))
-    assert all(line["n"] == len(line["ids"]) and 0 < line["probability"] <= 1 for line in steps)
+    assert all(
+        line["n"] == np.diff(line["rows"]) == len(run.row_ids(line["task"], line)) and 0 < line["probability"] <= 1
+        for line in steps
+    )
     assert all(line["value"] is not None and line["loss"] > 0 for line in steps)
     assert [line["step"] for line in run.lines("eval")] == [0, 10, 20, 30, 40]
     summary = run.summary
@@ -159,7 +166,7 @@ def test_joint_steps_log_no_probability_and_every_part(tmp_path):
         assert line["task"] is None
         assert line["probability"] is None
         assert set(line["tasks"]) == set(NAMES)
-        assert all(part["n"] == len(part["ids"]) and part["value"] is not None for part in line["tasks"].values())
+        assert all(part["n"] == np.diff(part["rows"]) and part["value"] is not None for part in line["tasks"].values())
 
 
 def test_rounds_are_logged(tmp_path):
@@ -231,7 +238,7 @@ def test_accumulation_is_the_same_as_a_larger_batch_with_uneven_last_batches(tmp
         ours = line["tasks"].values() if line["task"] is None else [line]
         theirs = twin["tasks"].values() if twin["task"] is None else [twin]
         for x, y in zip(ours, theirs, strict=True):
-            assert x["ids"] == y["ids"]
+            assert x["rows"] == y["rows"]
             assert x["loss"] == pytest.approx(y["loss"], abs=1e-6)
     tensors = [
         Checkpoints(tmp_path / name, Run(tmp_path / name).info["id"]).load()[1]["model"] for name in ("whole", "parts")
@@ -246,7 +253,7 @@ def test_the_logged_loss_is_the_mean_over_the_rows_before_the_update(tmp_path):
     run = train(tmp_path / "r", settings=QUICK.model_copy(update={"steps": 1, "accumulate": 3}), dropout=0.0)
     line = run.lines("step")[0]
     task = next(task for task in tasks if task.name == line["task"])
-    batch = task.splits["train"].batch(np.array(line["ids"]))
+    batch = task.splits["train"].batch(np.array(run.row_ids(task.name, line)))
     expected = nn.functional.cross_entropy(model(task.name, batch.inputs), batch.labels)
     assert line["loss"] == pytest.approx(expected.item(), rel=1e-6)
 
@@ -584,6 +591,27 @@ def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_offered(tmp_path,
     train(tmp_path / "whole")
     train(tmp_path / "r", resume=older)
     assert_same_run(tmp_path / "whole", tmp_path / "r")
+
+
+def test_a_checkpoint_that_was_being_replaced_is_whole_or_gone(tmp_path, monkeypatch):
+    train(tmp_path / "whole")
+    train(tmp_path / "cut")
+    (tmp_path / "cut" / "summary.json").unlink()  # it writes its last step once more
+    real = shutil.rmtree
+
+    def remove(path, **options):
+        if (Path(path) / "model.safetensors").is_file():
+            (Path(path) / "model.safetensors").unlink()
+            raise KeyboardInterrupt
+        real(path, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rota.training._checkpoint.shutil.rmtree", remove)
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path / "cut", resume=True)
+    train(tmp_path / "cut", resume=True)
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
+    assert not list((tmp_path / "cut").rglob("tmp-*"))
 
 
 def test_a_foreign_checkpoint_is_refused(tmp_path):

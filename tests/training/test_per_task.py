@@ -136,8 +136,9 @@ def test_momenta_of_each_task_are_those_of_an_optimizer_for_each(tmp_path):
     fit(model, tasks, Cycle({"a": 2, "b": 1, "aux": 0}), tmp_path / "r", settings, progress=False)
     optimizers = {name: torch.optim.Adam(own.parameters()) for name in NAMES}
     by_name = {task.name: task for task in tasks}
+    run = Run(tmp_path / "r")
     for line in steps(tmp_path / "r"):
-        batch = by_name[line["task"]].splits["train"].batch(np.array(line["ids"]))
+        batch = by_name[line["task"]].splits["train"].batch(np.array(run.row_ids(line["task"], line)))
         optimizer = optimizers[line["task"]]
         optimizer.param_groups[0]["lr"] = settings.highest_rate * (1 - line["step"] / settings.steps)
         optimizer.zero_grad()

@@ -14,7 +14,7 @@ from rota.analysis._branch_rounds import (
 from rota.analysis._checkpoint_scores import score, scores
 from rota.analysis._convergence import Convergence, convergence, uncertainty_trends
 from rota.analysis._costs import COST_COLUMNS, Cost, all_costs, used_cost_columns
-from rota.analysis._data_use import PoolCourse, RowsUsed, data_used
+from rota.analysis._data_use import RowsUsed, data_used
 from rota.analysis._foresight import Foresight, foresight
 from rota.analysis._groups import Group, counted_tasks, group_runs, method_of, run_names, tasks_of
 from rota.analysis._headline import Headline, Overview, headline, overview
@@ -31,9 +31,9 @@ from rota.analysis._run_history import AVERAGE, Key, RunHistory, read_history
 from rota.analysis._score_table import GroupScore, ScoreTable, all_scores
 from rota.analysis._search_records import SearchRecord, comparable_searches, finished_trial, read_searches
 from rota.analysis._setting_fields import differing_fields, field_values, setting_as_text, setting_fields
+from rota.analysis._shares import ShareCourses, departure, plain_mixtures, share_courses
 from rota.analysis._spreads import Spread, spread, task_spread
 from rota.analysis._target_scores import TargetScores, target_scores
-from rota.analysis._tiles import Tiles, mixture_tiles, realised_tiles, uncertainty_tiles
 from rota.analysis._verdicts import Claim, Verdict, judge, read_claims
 
 __all__ = [
@@ -63,7 +63,6 @@ __all__ = [
     "Outlook",
     "Overview",
     "PoolAccount",
-    "PoolCourse",
     "Ranking",
     "Reached",
     "RowsUsed",
@@ -71,10 +70,10 @@ __all__ = [
     "RunMeasure",
     "ScoreTable",
     "SearchRecord",
+    "ShareCourses",
     "Spread",
     "TargetScores",
     "TaskUse",
-    "Tiles",
     "Verdict",
     "all_costs",
     "all_scores",
@@ -85,6 +84,7 @@ __all__ = [
     "convergence",
     "counted_tasks",
     "data_used",
+    "departure",
     "differing_fields",
     "field_values",
     "finished_trial",
@@ -96,22 +96,22 @@ __all__ = [
     "median_curves",
     "method_of",
     "mixture_accounts",
-    "mixture_tiles",
     "outlook",
     "overview",
     "paired",
+    "plain_mixtures",
     "pool_accounts",
     "rank",
     "read_claims",
     "read_history",
     "read_rounds",
     "read_searches",
-    "realised_tiles",
     "run_names",
     "score",
     "scores",
     "setting_as_text",
     "setting_fields",
+    "share_courses",
     "smoothed",
     "spread",
     "target_of",
@@ -119,7 +119,6 @@ __all__ = [
     "task_spread",
     "tasks_of",
     "train_command",
-    "uncertainty_tiles",
     "uncertainty_trends",
     "used_cost_columns",
 ]

@@ -20,6 +20,10 @@ class Reached:
     Args:
         counts: Of each finished run.
         tasks: How many were trained alone.
+
+    >>> found = Reached(counts=[2, 3], tasks=3)  # two seeds; three tasks were trained alone as well
+    >>> f"{sum(found.counts) / len(found.counts)} of {found.tasks}"
+    '2.5 of 3'
     """
 
     counts: list[int]

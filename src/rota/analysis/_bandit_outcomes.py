@@ -1,4 +1,4 @@
-"""Which tasks a bandit tried for a target, and what it came to believe about them: stage 1 of paper 004."""
+"""Stage 1 of AutoSeM (Guo et al. 2019): which tasks a bandit tried for a target, and their estimated utilities."""
 
 from __future__ import annotations
 
@@ -27,8 +27,15 @@ class BanditOutcome:
     Args:
         run: The run.
         beliefs: About its tasks.
-        chosen: Which tasks were chosen by them; None where nobody chose.
+        chosen: Which tasks were chosen by them; None if there was no selection.
         rule: How they were chosen.
+
+    >>> from rota.testing import written_run
+    >>> rounds = [{"kind": "arm", "step": k, "task": task, "value": 1.0} for k, task in enumerate(["rte", "mnli"])]
+    >>> run = written_run({"rte": [0.6], "mnli": [0.7]}, method="thompson", plan={"target": "rte"}, lines=rounds)
+    >>> [outcome] = bandit_outcomes([run])["thompson"]
+    >>> outcome.beliefs.arms, outcome.chosen
+    (('rte', 'mnli'), None)
     """
 
     run: Run
@@ -43,6 +50,12 @@ def bandit_outcomes(runs: Iterable[Run]) -> dict[str, list[BanditOutcome]]:
 
     Args:
         runs: Of any methods; those of method autosem have the bandit inside of them.
+
+    >>> from rota.testing import written_run
+    >>> rounds = [{"kind": "arm", "step": 5, "task": "mnli", "value": 1.0}]
+    >>> run = written_run({"rte": [0.6], "mnli": [0.7]}, method="thompson", plan={"target": "rte"}, lines=rounds)
+    >>> {method: len(outcomes) for method, outcomes in bandit_outcomes([run]).items()}
+    {'thompson': 1}
     """
     methods: dict[str, dict[Path, Run]] = {}
     for run in runs:
@@ -57,7 +70,16 @@ def bandit_outcomes(runs: Iterable[Run]) -> dict[str, list[BanditOutcome]]:
 
 
 def by_utility(outcomes: Sequence[BanditOutcome]) -> list[str]:
-    """The target, then the other tasks, the most useful first; mean over seeds."""
+    """The target, then the other tasks, the most useful first; mean over seeds.
+
+    >>> from rota.testing import written_run
+    >>> heard = [("mnli", 1.0), ("wnli", 0.0)]
+    >>> rounds = [{"kind": "arm", "step": k, "task": task, "value": value} for k, (task, value) in enumerate(heard)]
+    >>> scores = {"wnli": [0.5], "mnli": [0.7], "rte": [0.6]}
+    >>> run = written_run(scores, method="thompson", plan={"target": "rte"}, lines=rounds)
+    >>> by_utility(bandit_outcomes([run])["thompson"])
+    ['rte', 'mnli', 'wnli']
+    """
     beliefs = [one.beliefs for one in outcomes]
     useful = {task: float(np.mean([own.averaged[task] for own in beliefs])) for task in beliefs[0].tasks}
     return sorted(useful, key=lambda task: (task != beliefs[0].primary, -useful[task]))

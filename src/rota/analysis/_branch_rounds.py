@@ -1,5 +1,4 @@
-"""What rounds of branches did: α, weights and changes of each task, and the target's score. The diagnostics of paper
-003."""
+"""α, weights and changes of each task in rounds of branches, with the target's score (Kourdis et al. 2024)."""
 
 from __future__ import annotations
 
@@ -12,8 +11,15 @@ import numpy as np
 
 from rota.runlog import Run
 
-LOSS_BEFORE, LOSS_AFTER, KEPT_TRY, JOINT_TRIES = "at α = 1", "at the tuned α", "kept joint try", "joint tries"
-"""Lines that are no tasks."""
+# Lines that are no tasks.
+LOSS_BEFORE = "at α = 1"
+"""The line of the target's dev loss before α is tuned."""
+LOSS_AFTER = "at the tuned α"
+"""The line of the target's dev loss after it."""
+KEPT_TRY = "kept joint try"
+"""The line of the score that a round of DIW ended with."""
+JOINT_TRIES = "joint tries"
+"""The line of how many joint tries a round of DIW took."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,10 @@ class BranchRounds:
             task, or one of those that are none), then by round. A run has what its log knows.
         diverged: In how many rounds the branch of a task diverged.
         number: How many rounds there are.
+
+    >>> found = BranchRounds("rte", series={"weight": {"rte": {0: 0.5, 1: 0.8}, "mnli": {0: 0.5, 1: 0.2}}}, number=2)
+    >>> found.series["weight"]["rte"][1]  # after the second round
+    0.8
     """
 
     target: str | None
@@ -35,7 +45,16 @@ class BranchRounds:
 
 
 def read_rounds(run: Run) -> BranchRounds:
-    """Read the log, if `run.json` says that there are rounds in it."""
+    """Read the log, if `run.json` says that there are rounds in it.
+
+    >>> from rota.testing import written_run
+    >>> line = {"kind": "round", "step": 40, "round": 0, "method": "alphavil", "target": "rte"}
+    >>> line |= {"weights": {"rte": 3.0, "mnli": 1.0}, "diverged": ["wnli"]}
+    >>> run = written_run({"rte": [0.6], "mnli": [0.7]}, lines=[line], picking={"trial": {"target": "rte"}})
+    >>> rounds = read_rounds(run)
+    >>> rounds.target, rounds.series["weight"], dict(rounds.diverged)
+    ('rte', {'rte': {0: 0.75}, 'mnli': {0: 0.25}}, {'wnli': 1})
+    """
     found = BranchRounds(target_of(run))
     lines = run.lines("round") if run.trial else []
     for line in lines:
@@ -48,7 +67,13 @@ def read_rounds(run: Run) -> BranchRounds:
 
 
 def target_of(run: Run) -> str | None:
-    """The task that the run is for; None where all count alike."""
+    """The task that the run is for; None where all count alike.
+
+    >>> from rota.testing import written_run
+    >>> run = written_run({"rte": [0.6], "mnli": [0.7]}, method="alpha-vil", plan={"target": "rte"})
+    >>> target_of(run)
+    'rte'
+    """
     found = run.plan.get("target") or run.trial.get("target")
     return None if found is None else str(found)
 

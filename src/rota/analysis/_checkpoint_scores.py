@@ -14,14 +14,27 @@ from rota.runlog import Run
 
 
 def score(run: Run, split: str, key: Key = AVERAGE) -> float | None:
-    """The score of a task, or the average over those that count; None where there is none."""
+    """The score of a task, or the average over those that count; None where there is none.
+
+    >>> from rota.testing import written_run
+    >>> run = written_run({"rte": [0.5, 0.6], "mrpc": [0.7, 0.9]})
+    >>> score(run, "dev"), score(run, "dev", "rte"), score(run, "test")
+    (0.75, 0.6, None)
+    """
     result: dict[str, Any] = run.summary["best"].get(split) or {"average": None, "tasks": {}}
     found = result["average"] if key is AVERAGE else result["tasks"].get(key, {}).get("score")
     return None if found is None else float(found)
 
 
 def scores(group: Group, split: str, key: Key = AVERAGE) -> Spread:
-    """Over the finished runs of a group."""
+    """Over the finished runs of a group.
+
+    >>> from rota.testing import written_run
+    >>> runs = [written_run({"rte": [score]}, seed=seed) for seed, score in enumerate([0.5, 0.6, 0.7])]
+    >>> found = scores(Group("uniform", tuple(runs)), "dev", "rte")
+    >>> round(found.mean, 3), round(found.std, 3), found.n
+    (0.6, 0.1, 3)
+    """
     return spread(score(run, split, key) for run in group.finished)
 
 
@@ -35,11 +48,11 @@ def split_of(groups: Sequence[Group], key: Key = AVERAGE) -> str:
     return "test" if any(score(run, "test", key) is not None for run in runs) else "dev"
 
 
-def by_seed(group: Group, split: str) -> dict[int, float]:
-    """The average score of each seed; the mean of its runs where a seed ran twice."""
+def by_seed(group: Group, split: str, key: Key = AVERAGE) -> dict[int, float]:
+    """The score of each seed; the mean of its runs where a seed ran twice."""
     found: dict[int, list[float]] = {}
     for run in group.finished:
-        value = score(run, split)
+        value = score(run, split, key)
         if value is not None:
             found.setdefault(run.plan.get("seed", 0), []).append(value)
     return {seed: float(np.mean(values)) for seed, values in found.items()}

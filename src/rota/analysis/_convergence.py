@@ -1,4 +1,4 @@
-"""When do tasks converge, and together? The diagnostics of paper 000."""
+"""When do tasks converge, and together? The diagnostics of Fang & Alqatari."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ class Convergence:
         spread: Evaluations between the first and the last of these, auxiliary tasks left out.
         excess: How far the tasks are above their own lowest loss where the average over the tasks is lowest.
         sooner: By which factor the lowest losses come earlier than with union; None for union, and without it.
+
+    >>> found = Convergence({"rte": 200.0, "mnli": 500.0}, spread=3.0, excess=0.04, sooner=1.5)
+    >>> max(found.lowest, key=found.lowest.get)  # the last one to converge
+    'mnli'
     """
 
     lowest: dict[str, float]
@@ -31,18 +35,25 @@ class Convergence:
 
 
 def convergence(groups: Sequence[Group], histories: Mapping[str, Sequence[RunHistory]]) -> dict[str, Convergence]:
-    """By the name of the group; those without a run that was evaluated twice are left out.
+    """By the name of the group; those without a run that has dev losses of two evaluations are left out.
 
     Args:
         groups: All that are compared.
         histories: Of the runs of each group, by its name.
+
+    >>> from rota.analysis import group_runs, read_history
+    >>> from rota.testing import written_run
+    >>> runs = [written_run({"rte": [0.6, 0.5, 0.4], "mnli": [0.6, 0.7, 0.8]}, every=100)]  # losses are 1 − these
+    >>> found = convergence(group_runs(runs), {"uniform": [read_history(run) for run in runs]})
+    >>> found["uniform"].lowest, found["uniform"].spread
+    ({'rte': 100.0, 'mnli': 300.0}, 2.0)
     """
     tasks, known = _tasks(groups), groups[0].runs[0].info["tasks"]
     counted = [task for task in tasks if not known.get(task, {}).get("auxiliary")]
     slow = next((group for group in groups if method_of(group.runs[0]) == UNION), None)
     found = {}
     for group in groups:
-        own = [history for history in histories[group.name] if len(history.evaluations) > 1]
+        own = [history for history in histories[group.name] if len(history.evaluations) > 1 and history.loss]
         if not own:
             continue
         lowest = {task: _mean([_lowest(history, task) for history in own]) for task in tasks}
@@ -58,8 +69,16 @@ def convergence(groups: Sequence[Group], histories: Mapping[str, Sequence[RunHis
 def uncertainty_trends(
     groups: Sequence[Group], histories: Mapping[str, Sequence[RunHistory]]
 ) -> dict[str, dict[str, float]]:
-    """How the uncertainty of each task goes with the updates: Kendall's τ over the surveys, mean over seeds; by the
-    name of the group, where somebody made surveys."""
+    """Trend of each task's uncertainty over the updates: Kendall's τ over the surveys, mean over seeds; by the name of
+    the group, where there were surveys.
+
+    >>> from rota.analysis import group_runs, read_history
+    >>> from rota.testing import written_run
+    >>> surveys = [{"kind": "survey", "step": k, "tasks": {"rte": {"uncertainty": 0.9 - 0.1 * k}}} for k in range(4)]
+    >>> run = written_run({"rte": [0.5]}, lines=surveys)
+    >>> uncertainty_trends(group_runs([run]), {"uniform": [read_history(run)]})  # it falls all the time
+    {'uniform': {'rte': -1.0}}
+    """
     found = {}
     for group in groups:
         surveyed = [history for history in histories[group.name] if history.uncertainty]

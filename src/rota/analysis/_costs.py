@@ -34,6 +34,12 @@ class Cost:
         forward_equivalents: What training and scoring cost in forward passes of one example.
         relative: To the cheapest group; not a number where that cost nothing.
         seconds: On the clock.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> [cost] = all_costs(group_runs([written_run({"rte": [0.5, 0.6]}, every=50)]))
+    >>> cost.counts["updates"], cost.counts["train"], cost.forward_equivalents
+    (100.0, 200.0, 600.0)
     """
 
     group: Group
@@ -44,7 +50,14 @@ class Cost:
 
 
 def all_costs(groups: Sequence[Group]) -> list[Cost]:
-    """Of the groups with a finished run."""
+    """Of the groups with a finished run.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> runs = [written_run({"rte": [0.6]}, every=50), written_run({"rte": [0.7]}, method="exp3s", every=100)]
+    >>> {cost.group.name: cost.relative for cost in all_costs(group_runs(runs))}
+    {'uniform': 1.0, 'exp3s': 2.0}
+    """
     finished = [group for group in groups if group.finished]
     costs = {group.name: mean_cost(group) for group in finished}
     cheapest = min(costs.values(), default=0.0)
@@ -61,7 +74,13 @@ def all_costs(groups: Sequence[Group]) -> list[Cost]:
 
 
 def used_cost_columns(groups: Sequence[Group]) -> list[str]:
-    """Those that say something: the usual ones, and those in which a run differs from a plain training."""
+    """Those that say something: the usual ones, and those in which a run differs from a plain training.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> used_cost_columns(group_runs([written_run({"rte": [0.6]})]))
+    ['updates', 'train', 'scored', 'evaluated']
+    """
     ledgers, usual = [ledger for group in groups for ledger in _ledgers(group)], Ledger()
     return [
         name

@@ -21,6 +21,10 @@ class RowsUsed:
         examples: How many were in updates; a row counts each time.
         unique: Different rows among these.
         candidates: How many were scored for a pool; a row counts each time.
+
+    >>> used = RowsUsed(rows=100, examples=150, unique=90) + RowsUsed(rows=100, examples=50, unique=30)
+    >>> used.per_row(used.examples), used.per_row(used.unique)  # epochs; share of the rows that was seen
+    (1.0, 0.6)
     """
 
     rows: int = 0
@@ -67,6 +71,10 @@ def data_used(run: Run) -> dict[str, RowsUsed]:
     """How much of the training rows of each task was in updates, and how many were scored for pools; of any run.
 
     Steps that were left out, because their loss was not a number, are no updates.
+
+    >>> from rota.testing import written_run
+    >>> data_used(written_run({"rte": [0.6], "mnli": [0.7]}, every=6))["rte"]
+    RowsUsed(rows=100, examples=6, unique=6, candidates=0)
     """
     return read_course(run).used
 
@@ -83,9 +91,10 @@ def read_course(run: Run) -> PoolCourse:
             steps.append(line["step"])
             parts = {line["task"]: line} if line.get("task") is not None else line["tasks"]
             for task in known:
-                part = parts.get(task, {"n": 0, "ids": ()})
-                batch[task].append(part["n"])
-                rows[task].update(part["ids"])
+                part = parts.get(task)
+                batch[task].append(part["n"] if part else 0)
+                if part:
+                    rows[task].update(run.row_ids(task, part))
         elif line["kind"] == "pool":
             asked.append(line["step"])
             for task, values in unsure.items():

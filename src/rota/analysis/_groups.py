@@ -20,6 +20,7 @@ HARMLESS = {
 CHOOSING = {"autosem"}
 """Methods that choose among the tasks of the plan, each seed for itself."""
 
+SAME = 1e-9  # by how much shares of one mixture may differ
 SHOWN = 3  # fields that fit into the name of a group
 
 
@@ -30,6 +31,11 @@ class Group:
     Args:
         name: What the user calls it; else the method, with the settings that tell it from others of the same method.
         runs: At least one.
+
+    >>> from rota.testing import written_run
+    >>> group = Group("uniform", (written_run({"rte": [0.5]}), written_run({"rte": [0.6]}, seed=1, finished=False)))
+    >>> len(group.runs), len(group.finished)
+    (2, 1)
     """
 
     name: str
@@ -49,6 +55,11 @@ def group_runs(runs: Iterable[Run], names: Mapping[Path, str] | None = None) -> 
     Args:
         runs: Of any methods.
         names: By folder; runs that are not in it are grouped by their settings.
+
+    >>> from rota.testing import written_run
+    >>> runs = [written_run({"rte": [0.5]}, seed=seed, plan={"lr": lr}) for lr in (0.1, 0.2) for seed in range(3)]
+    >>> {group.name: len(group.runs) for group in group_runs(runs)}
+    {'uniform (lr 0.1)': 3, 'uniform (lr 0.2)': 3}
     """
     called = {folder.resolve(): name for folder, name in (names or {}).items()}
     named: dict[str, list[Run]] = {}
@@ -57,7 +68,7 @@ def group_runs(runs: Iterable[Run], names: Mapping[Path, str] | None = None) -> 
         if (name := called.get(run.folder.resolve()) if called else None) is not None:
             named.setdefault(name, []).append(run)
         else:
-            settings = json.dumps(_identity(run), sort_keys=True)
+            settings = json.dumps([_identity(run), _fixed_mixture(run)], sort_keys=True)
             families.setdefault(method_of(run), {}).setdefault(settings, []).append(run)
     groups = [Group(name, tuple(own)) for name, own in named.items()]
     for method, members in families.items():
@@ -68,12 +79,41 @@ def group_runs(runs: Iterable[Run], names: Mapping[Path, str] | None = None) -> 
 
 
 def method_of(run: Run) -> str:
-    """The name of its method; of its policy where a program called `fit` without one."""
+    """The name of its method; of its policy where a program called `fit` without one. A loop with a fixed mixture
+    that a method has as well is called by the name of that method.
+
+    >>> from rota.testing import written_run
+    >>> loop = {"stream": "Mix", "policy": "Fixed", "mixture": {"rte": 0.5, "mnli": 0.5}}
+    >>> method_of(written_run({"rte": [0.5], "mnli": [0.6]}, method="", **loop))
+    'uniform'
+    """
+    fixed = _fixed_mixture(run)
+    rows = {task: (info.get("rows") or {}).get("train") for task, info in run.info["tasks"].items()}
+    if fixed and _is_mixture_of(fixed, dict.fromkeys(fixed, 1.0)):
+        return "uniform"
+    if fixed and all(rows.get(task) for task in fixed) and _is_mixture_of(fixed, rows):
+        return "proportional"
     return str(run.plan.get("method") or run.info.get("policy") or "unnamed")
 
 
+def _fixed_mixture(run: Run) -> dict[str, float]:
+    """Of a custom loop that never changes it: its log does not say more about the policy."""
+    mixes = run.info.get("stream") == "Mix" and run.info.get("policy") == "Fixed"
+    return dict(run.info.get("mixture") or {}) if mixes else {}
+
+
+def _is_mixture_of(mixture: Mapping[str, float], weights: Mapping[str, Any]) -> bool:
+    total = sum(weights[task] for task in mixture)
+    return all(abs(share - weights[task] / total) < SAME for task, share in mixture.items())
+
+
 def tasks_of(runs: Iterable[Run]) -> dict[str, bool]:
-    """All tasks of these runs, each with whether it is auxiliary wherever it occurs; those that count come first."""
+    """All tasks of these runs, each with whether it is auxiliary wherever it occurs; those that count come first.
+
+    >>> from rota.testing import written_run
+    >>> tasks_of([written_run({"mnli": [0.7], "rte": [0.5]}, auxiliary=["mnli"])])
+    {'rte': False, 'mnli': True}
+    """
     auxiliary: dict[str, bool] = {}
     for run in runs:
         for task, info in run.info["tasks"].items():
@@ -82,12 +122,22 @@ def tasks_of(runs: Iterable[Run]) -> dict[str, bool]:
 
 
 def counted_tasks(run: Run) -> list[str]:
-    """The tasks that count in the averages of this run."""
+    """The tasks that count in the averages of this run.
+
+    >>> from rota.testing import written_run
+    >>> counted_tasks(written_run({"rte": [0.5], "mnli": [0.7]}, auxiliary=["mnli"]))
+    ['rte']
+    """
     return [task for task, info in run.info["tasks"].items() if not info.get("auxiliary")]
 
 
 def run_names(runs: Sequence[Run]) -> list[str]:
-    """Short names of runs: their folders, with the folder above where two are called the same."""
+    """Short names of runs: their folders, with the folder above where two are called the same.
+
+    >>> from rota.testing import written_run
+    >>> run_names([written_run({"rte": [0.5]}, seed=seed) for seed in range(2)])
+    ['uniform-0', 'uniform-1']
+    """
     short = [run.folder.name for run in runs]
     return [
         name if short.count(name) == 1 else f"{run.folder.parent.name}/{name}"
@@ -116,4 +166,4 @@ def _names(method: str, members: list[dict[str, Any]]) -> list[str]:
 
 def _name(method: str, member: dict[str, Any], fields: list[str]) -> str:
     said = [f"{field.rsplit('.', 1)[-1]} {setting_as_text(member.get(field))}" for field in fields]
-    return f"{method} ({', '.join(said)})"
+    return f"{method} ({', '.join(said)})" if said else method

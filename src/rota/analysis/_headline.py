@@ -18,7 +18,7 @@ FEW = 10  # seeds below which an interval without zero is weak evidence
 MANY = 4  # methods from which on the best one is likely to be a lucky one, too
 UNEQUAL = 1.1  # how much dearer a method must be for the costs to be called unequal
 
-Evidence = Literal["no shared seed", "too few seeds", "unclear", "hint", "weak", "clear"]
+Evidence = Literal["no shared seed", "too few seeds", "unclear", "weak", "clear"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,12 @@ class Overview:
         steps: Updates of a run; one number if all have as many.
         counted: The tasks that the average is over.
         auxiliary: Those that were trained as well.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> found = overview(group_runs([written_run({"rte": [0.5], "mnli": [0.7]}, auxiliary=["mnli"])]))
+    >>> found.counted, found.auxiliary
+    (['rte'], ['mnli'])
     """
 
     runs: int
@@ -53,6 +59,12 @@ class Headline:
         evidence: What that difference is worth.
         picked_from: Of how many the best is the highest, where they are so many that this flatters it.
         dearest: What the dearest group cost, relative to the cheapest; None where they cost about the same.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> found = headline(group_runs([written_run({"rte": [0.5, 0.6], "mnli": [0.7, 0.8]}, method="exp3s")]))
+    >>> found.ranking.best.name, round(found.top.mean, 2), found.difference
+    ('exp3s', 0.7, None)
     """
 
     ranking: Ranking
@@ -64,7 +76,15 @@ class Headline:
 
 
 def overview(groups: Sequence[Group]) -> Overview:
-    """Tasks, updates, methods, seeds."""
+    """Tasks, updates, methods, seeds.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> runs = [written_run({"rte": [0.5]}, name, seed) for name in ("uniform", "exp3s") for seed in range(3)]
+    >>> found = overview(group_runs(runs))
+    >>> found.runs, found.methods, found.seeds, found.steps
+    (6, ['uniform', 'exp3s'], [3], [2])
+    """
     runs = [run for group in groups for run in group.runs]
     tasks = tasks_of(runs)
     return Overview(
@@ -84,6 +104,14 @@ def headline(groups: Sequence[Group], baseline: str | None = None) -> Headline:
     Args:
         groups: All that are compared.
         baseline: The name of the group to compare the others with; `uniform` by default.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> scores = {"uniform": [0.50, 0.52, 0.54], "exp3s": [0.60, 0.61, 0.65]}
+    >>> runs = [written_run({"rte": [own]}, name, seed) for name in scores for seed, own in enumerate(scores[name])]
+    >>> found = headline(group_runs(runs))
+    >>> found.ranking.best.name, round(found.difference.mean, 3), found.evidence
+    ('exp3s', 0.1, 'weak')
     """
     ranking = rank(groups, baseline)
     best, other = ranking.best, ranking.other
@@ -95,19 +123,17 @@ def headline(groups: Sequence[Group], baseline: str | None = None) -> Headline:
         ranking,
         scores(best, ranking.split),
         difference,
-        _evidence(difference, ranking.noise) if difference else None,
+        _evidence(difference) if difference else None,
         len(ranking.ranked) if other and len(ranking.ranked) >= MANY else None,
         ratio if ratio >= UNEQUAL else None,
     )
 
 
-def _evidence(difference: Difference, noise: float) -> Evidence:
+def _evidence(difference: Difference) -> Evidence:
     if difference.n == 0:
         return "no shared seed"
     if difference.n < 3:
         return "too few seeds"
     if not difference.tells:
         return "unclear"
-    if abs(difference.mean) < noise:
-        return "hint"
     return "weak" if difference.n < FEW else "clear"

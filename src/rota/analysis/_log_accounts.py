@@ -1,4 +1,4 @@
-"""Table 3 of paper 001: mixtures beside the sizes of data sets, and what logs said about them."""
+"""Table 3 of Glover & Hokamp 2019: mixtures beside the sizes of data sets, and what logs said about them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rota.runlog import INNER, Run, find_runs
 
 @dataclass(frozen=True)
 class LogAccount:
-    """What logs said about the mixtures of a group, and what came of it. Means over its finished runs.
+    """Estimated and realised rewards of the mixtures of a group. Means over its finished runs.
 
     Args:
         earned: The mean reward of the log itself.
@@ -27,6 +27,11 @@ class LogAccount:
         effective: As many decisions of the mixture's own would say as much as the log.
         realised: The mean reward in the run itself.
         before, after: The average score of the log, and with the mixture.
+
+    >>> rewards = {"earned": 0.010, "estimated": 0.014, "low": 0.008, "high": 0.020, "realised": 0.013}
+    >>> account = LogAccount(**rewards, effective=310.0, before=0.61, after=0.64)
+    >>> account.low <= account.realised <= account.high  # whether the interval held what was then earned
+    True
     """
 
     earned: float
@@ -49,6 +54,13 @@ class MixtureAccounts:
         doubled: By how much the score of a task's batches should rise with twice as many visits, by its learning curve
             in the first log; empty where there is no log.
         accounts: By the name of the group, where its mixture can be judged by a log.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> fixed = {"policy": "Fixed", "stream": "TaskStream", "mixture": {"rte": 0.75, "mnli": 0.25}}
+    >>> found = mixture_accounts(group_runs([written_run({"rte": [0.5], "mnli": [0.6]}, "counterfactual", **fixed)]))
+    >>> found.rows, found.accounts  # there is no log to judge the mixture by
+    ({'rte': 100.0, 'mnli': 100.0}, {})
     """
 
     rows: dict[str, float]
@@ -58,7 +70,15 @@ class MixtureAccounts:
 
 
 def mixture_accounts(groups: Sequence[Group]) -> MixtureAccounts | None:
-    """None where no run has a fixed mixture of its own."""
+    """None where no run has a fixed mixture of its own.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> fixed = {"policy": "Fixed", "stream": "TaskStream", "mixture": {"rte": 0.75, "mnli": 0.25}}
+    >>> run = written_run({"rte": [0.5], "mnli": [0.6]}, method="counterfactual", **fixed)
+    >>> mixture_accounts(group_runs([run])).shares
+    {'counterfactual': {'rte': 0.75, 'mnli': 0.25}}
+    """
     mixed = [group for group in groups if _has_mixture(group.runs[0])]
     if not mixed:
         return None

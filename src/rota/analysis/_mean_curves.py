@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeanCurve:
-    """A mean over runs, step by step, with the smallest and largest run and how many there are."""
+    """A mean over runs, step by step, with the smallest and largest run and how many there are.
+
+    >>> curve = mean_curve([{0: 0.9, 10: 0.4, 20: 0.6}, {0: 0.7, 10: 0.6, 20: 0.8}])
+    >>> curve.minimum
+    (10, 0.5)
+    """
 
     steps: NDArray[np.int64]
     mean: Floats
@@ -35,7 +40,12 @@ class MeanCurve:
 
 
 def mean_curve(series: Sequence[Mapping[int, float]]) -> MeanCurve:
-    """Align runs by step; each step is the mean of the runs that have a number there."""
+    """Align runs by step; each step is the mean of the runs that have a number there.
+
+    >>> curve = mean_curve([{0: 0.5, 10: 0.75}, {0: 0.25, 10: 0.25, 20: 1.0}])  # two runs; one is shorter
+    >>> curve.steps.tolist(), curve.mean.tolist(), curve.runs.tolist()
+    ([0, 10, 20], [0.375, 0.5, 1.0], [2, 2, 1])
+    """
     steps = sorted({step for values in series for step in values})
     columns = [[values[step] for values in series if step in values] for step in steps]
     mean, low, high = (
@@ -46,7 +56,13 @@ def mean_curve(series: Sequence[Mapping[int, float]]) -> MeanCurve:
 
 
 def median_curves(study: Study) -> dict[str, MeanCurve]:
-    """How policies learn in an environment of the MTL bandit: medians over the seeds in place of means."""
+    """How policies learn in an environment of the MTL bandit: medians over the seeds in place of means.
+
+    >>> from rota.simulation import Study
+    >>> study = Study(np.array([0, 10]), {"uniform": np.array([[0.0, 0.5], [0.0, 0.75], [0.0, 0.5625]])})
+    >>> median_curves(study)["uniform"].mean.tolist()
+    [0.0, 0.5625]
+    """
     return {
         name: MeanCurve(
             study.steps.astype(np.int64),

@@ -26,6 +26,13 @@ class RunMeasure:
         find: From the run, the split, and what stands after the colon of its name; None where there is none.
         unit: "percent" or "updates".
         argued: Whether something stands after the colon.
+
+    >>> from rota.analysis import MEASURES
+    >>> from rota.testing import written_run
+    >>> MEASURES["share"].about
+    'share of the updates that a task got'
+    >>> MEASURES["share"].find(written_run({"rte": [0.5], "mnli": [0.6]}), "dev", "rte")
+    0.5
     """
 
     about: str
@@ -147,3 +154,4 @@ MEASURES: dict[str, RunMeasure] = {
     "reached": RunMeasure("updates until the average dev score is this high", _reached, "updates"),
     "utility": RunMeasure("utility of a task at the end of stage 1 of AutoSeM", _utility),
 }
+"""What a claim may be about, by name."""

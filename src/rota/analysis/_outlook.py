@@ -14,26 +14,38 @@ from rota.analysis._run_history import RunHistory
 
 @dataclass(frozen=True)
 class Outlook:
-    """What is foretold of a task, mean over the runs of a group, in units of its score.
+    """Predictions for a task, mean over the runs of a group, in units of its score.
 
     Args:
         gain, reach: What a tenth more updates should bring, and how far to both sides the 95 % interval of one run
             reaches.
-        foretold, realised: The last score from the first half of the evaluations, and what it was.
+        predicted, realised: The last score from the first half of the evaluations, and what it was.
         held: In how many of the runs it was inside of its interval.
         runs: How many there are.
+
+    >>> found = Outlook(gain=0.002, reach=0.010, predicted=0.71, realised=0.72, held=3, runs=3)
+    >>> found.gain > found.reach  # whether a tenth more updates would be sure to help
+    False
     """
 
     gain: float
     reach: float
-    foretold: float
+    predicted: float
     realised: float
     held: int
     runs: int
 
 
 def outlook(groups: Sequence[Group], histories: Mapping[str, Sequence[RunHistory]]) -> dict[str, dict[str, Outlook]]:
-    """By the name of the group, then by task; tasks and groups that were not evaluated often enough are left out."""
+    """By the name of the group, then by task; tasks and groups that were not evaluated often enough are left out.
+
+    >>> from rota.analysis import group_runs, read_history
+    >>> from rota.testing import written_run
+    >>> run = written_run({"rte": [0.8 - 0.3 * 0.7**k for k in range(12)]}, every=20, plan={"schedule": "constant"})
+    >>> found = outlook(group_runs([run]), {"uniform": [read_history(run)]})["uniform"]["rte"]
+    >>> round(found.gain, 3), found.held, found.runs
+    (0.001, 1, 1)
+    """
     found = {}
     for group in groups:
         by_task: dict[str, list[Foresight]] = {}
@@ -49,7 +61,7 @@ def _mean(own: Sequence[Foresight]) -> Outlook:
     return Outlook(
         float(np.mean([one.gain for one in own])),
         float(np.sqrt(np.mean([one.gain_reach**2 for one in own]))),
-        float(np.mean([one.foretold for one in own])),
+        float(np.mean([one.predicted for one in own])),
         float(np.mean([one.realised for one in own])),
         sum(one.held for one in own),
         len(own),

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rota.analysis._spreads import LEVEL, student_limit
 from rota.errors import RotaError
 
-LEVEL = 0.95
 POWER = 0.8
 MOST_SEEDS = 1000  # a difference that needs more of them is none
 BOOTSTRAP_SEEDS = 10  # below, resampling so few numbers gives intervals that are far too narrow
@@ -30,6 +30,10 @@ class Difference:
         n: Seeds that both have.
         low: Where the 95 % interval begins; not a number with one seed.
         high: Where it ends.
+
+    >>> found = paired({0: 0.72, 1: 0.75, 2: 0.71}, {0: 0.70, 1: 0.71, 2: 0.70})
+    >>> found.tells, found.seeds_needed
+    (False, 6)
     """
 
     mean: float
@@ -77,9 +81,7 @@ def paired(one: Mapping[int, float], other: Mapping[int, float], interval: Inter
             raise RotaError(f"A bootstrap interval expects {BOOTSTRAP_SEEDS} seeds or more. Found {n}.")
         below, above = _studentised(differences)
     else:
-        from scipy import stats  # late: it takes a moment, and not every report has two seeds
-
-        above = float(stats.t.ppf((1 + LEVEL) / 2, n - 1))
+        above = student_limit(n)
         below = -above
     return Difference(mean, error, n, mean - above * error, mean - below * error)
 
@@ -101,5 +103,4 @@ def _power(size: float, n: int) -> float:
     """How often the paired t test with n seeds finds a difference of so many standard deviations."""
     from scipy import stats
 
-    limit = stats.t.ppf((1 + LEVEL) / 2, n - 1)
-    return float(stats.nct.sf(limit, n - 1, size * np.sqrt(n)))
+    return float(stats.nct.sf(student_limit(n), n - 1, size * np.sqrt(n)))

@@ -1,4 +1,4 @@
-"""What methods picked from pools of candidates, and how much of the data that took: the diagnostics of paper 002."""
+"""What methods picked from pools of candidates, and how much of the data they used (Pilault et al. 2021)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ class DataShare:
         unique: Different rows in updates, as a share of those there are.
         epochs: Examples in updates for each row.
         scored: Candidates that were looked at for each row.
+
+    >>> from rota.analysis import spread
+    >>> share = DataShare(unique=spread([0.5, 0.7]), epochs=spread([1.0, 1.2]), scored=spread([8.0, 9.6]))
+    >>> round(share.scored.mean / share.epochs.mean)  # candidates for each example in an update
+    8
     """
 
     unique: Spread
@@ -36,6 +41,13 @@ class TaskUse:
         share: Of the examples in updates.
         data: Of its own rows.
         first_peak: The first step at which its examples in the batch are at a local maximum, see `first_peak`.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> pool = {"kind": "pool", "step": 0, "tasks": {"rte": {"candidates": 50, "uncertainty": 0.4}}}
+    >>> [account] = pool_accounts(group_runs([written_run({"rte": [0.5], "mnli": [0.6]}, every=1, lines=[pool])]))
+    >>> account.tasks["rte"].share.mean, account.tasks["rte"].data.scored.mean
+    (1.0, 0.5)
     """
 
     share: Spread
@@ -54,6 +66,13 @@ class PoolAccount:
         total: The same of all tasks together.
         sigma: Task σ of the dev scores, over the finished runs.
         reached: How many tasks are as good on dev as where they were trained alone.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> pool = {"kind": "pool", "step": 0, "tasks": {"rte": {"candidates": 50, "uncertainty": 0.4}}}
+    >>> [account] = pool_accounts(group_runs([written_run({"rte": [0.5], "mnli": [0.6]}, every=1, lines=[pool])]))
+    >>> account.picks, account.total.unique.mean, round(account.sigma.mean, 3)
+    (True, 0.01, 0.05)
     """
 
     group: Group
@@ -70,7 +89,17 @@ class PoolAccount:
 
 
 def pool_accounts(groups: Sequence[Group]) -> list[PoolAccount]:
-    """Of all groups with several tasks, whether they pick or not; none where nobody picks."""
+    """Of all groups with several tasks, whether they pick or not; none where nobody picks.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> pool = {"kind": "pool", "step": 0, "tasks": {"rte": {"candidates": 50, "uncertainty": 0.4}}}
+    >>> runs = [written_run({"rte": [0.5], "mnli": [0.6]}, method="mt-uncertainty", every=1, lines=[pool])]
+    >>> [account.group.name for account in pool_accounts(group_runs(runs))]
+    ['mt-uncertainty']
+    >>> pool_accounts(group_runs([written_run({"rte": [0.5], "mnli": [0.6]})]))
+    []
+    """
     several = [group for group in groups if len(group.runs[0].info["tasks"]) > 1]
     if not any(makes_pools(run) for group in several for run in group.runs):
         return []

@@ -27,6 +27,12 @@ class Ranking:
         baseline: The group that all others are compared with, if it ran.
         ranked: The groups whose averages are compared, the highest first.
         noise: Standard deviation over seeds, pooled over groups; not a number without a repeated seed.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> ranking = rank(group_runs([written_run({"rte": [0.5]}, "uniform"), written_run({"rte": [0.75]}, "exp3s")]))
+    >>> ranking.difference(ranking.best, ranking.baseline).mean
+    0.25
     """
 
     split: str
@@ -47,6 +53,13 @@ def rank(groups: Sequence[Group], baseline: str | None = None) -> Ranking:
     Args:
         groups: All that are on the page.
         baseline: The name of the group to compare the others with; `uniform` by default.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> scores = {"uniform": 0.5, "proportional": 0.4, "exp3s": 0.6}
+    >>> ranking = rank(group_runs(written_run({"rte": [own]}, name) for name, own in scores.items()))
+    >>> [group.name for group in ranking.ranked], ranking.other.name
+    (['exp3s', 'uniform', 'proportional'], 'uniform')
     """
     split = split_of(groups)
     spreads = {group.name: scores(group, split) for group in groups}

@@ -17,7 +17,7 @@ def train_command(plan: Mapping[str, Any]) -> str | None:
     >>> train_command({"tasks": ["left", "right"], "method": "exp3s", "options": {"eta": 1e-05}, "seed": 1, "lr": None})
     'rota train --tasks left,right --method exp3s --option eta=1.0e-05 --seed 1'
     """
-    if not plan.get("method"):
+    if not plan.get("method") or not plan.get("tasks"):
         return None  # a program started it
     from rota.settings import Settings  # late: it takes a moment
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from rota.analysis._groups import counted_tasks
-from rota.runlog import LOG, Run, read_lines
+from rota.runlog import LOG, Run, read_turns
 
 AVERAGE = None
 """Stands where a task's name stands, for the average over the tasks that count."""
 
 Key = str | None
+"""The name of a task; None (`AVERAGE`) for the average over tasks."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,10 @@ class RunHistory:
         uncertainty: By task, then by step of the survey.
         evaluations: Their steps.
         turns: For each update its number and the tasks in it; several in a joint step.
+
+    >>> history = RunHistory(("rte", "mnli"), turns=[(0, ("rte",)), (1, ("mnli",)), (2, ("rte", "mnli"))])
+    >>> sum("rte" in tasks for _, tasks in history.turns)  # updates that it was in
+    2
     """
 
     tasks: tuple[str, ...]
@@ -39,11 +44,20 @@ class RunHistory:
 
 
 def read_history(run: Run) -> RunHistory:
-    """Read the log once, line by line: it may be long, and most of it (row numbers) is not needed."""
+    """Read the log once, line by line: it may be long, and most of it (row numbers) is not needed.
+
+    >>> from rota.testing import written_run
+    >>> history = read_history(written_run({"rte": [0.5, 0.6], "mnli": [0.7, 0.9]}, every=10))
+    >>> history.score["rte"], history.score[AVERAGE]
+    ({10: 0.5, 20: 0.6}, {10: 0.6, 20: 0.75})
+    """
     history, counted = RunHistory(tuple(run.info["tasks"])), counted_tasks(run)
     path = run.folder / LOG
-    for line in read_lines(path) if path.is_file() else ():
-        if line["kind"] == "step":
+    alone = {task: (task,) for task in history.tasks}
+    for line in read_turns(path) if path.is_file() else ():
+        if isinstance(line, tuple):
+            history.turns.append((line[0], alone.get(line[1]) or (line[1],)))
+        elif line["kind"] == "step":
             tasks = (line["task"],) if line.get("task") is not None else tuple(line.get("tasks") or ())
             history.turns.append((line["step"], tasks))
         elif line["kind"] == "survey":

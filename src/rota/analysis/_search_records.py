@@ -1,4 +1,4 @@
-"""Which ratios of tasks a search tried, what it found, and what it believes about others: stage 2 of paper 004."""
+"""Stage 2 of AutoSeM (Guo et al. 2019): the ratios that a search tried, the best one, and its model of the others."""
 
 from __future__ import annotations
 
@@ -27,6 +27,13 @@ class SearchRecord:
         best: The one with the highest score; None as long as none is finished.
         slices: By task: numbers of it, their shares, means and deviations.
         random: The best score that is expected after each of so many random ratios.
+
+    >>> trials = [{"number": k, "state": "done", "value": value} for k, value in enumerate([0.6, 0.5, 0.7])]
+    >>> search = SearchRecord("search", "gp", ("rte", "mnli"), 100, 5, trials, trials[2], slices={}, random=[])
+    >>> search.best_so_far
+    {1: 0.6, 2: 0.6, 3: 0.7}
+    >>> [trial["number"] for trial in search.ranked]
+    [2, 0, 1]
     """
 
     name: str
@@ -56,7 +63,21 @@ class SearchRecord:
 
 
 def read_searches(runs: Iterable[Run]) -> list[SearchRecord]:
-    """The searches inside of these runs and those that these runs are trainings of, each once."""
+    """The searches inside of these runs and those that these runs are trainings of, each once.
+
+    >>> import tempfile
+    >>> from rota.runlog import write_json
+    >>> from rota.testing import written_run
+    >>> told = {"sampler": "gp", "tasks": ["rte", "mnli"], "steps": 10, "trials": 9, "slices": {}, "random": []}
+    >>> trial = {"number": 0, "state": "done", "ratio": {"rte": 1.0}, "value": 0.6, "values": [0.6], "runs": ["0-0"]}
+    >>> told |= {"tried": [trial], "best": 0}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = written_run({"rte": [0.6], "mnli": [0.7]}, folder=Path(folder) / INNER / "0-0")
+    ...     write_json(Path(folder) / SEARCH, told)
+    ...     [search] = read_searches([run])
+    >>> f"{len(search.tried)} of {search.planned} trials, the best with {search.best['value']}"
+    '1 of 9 trials, the best with 0.6'
+    """
     places: dict[Path, None] = {}
     for run in runs:
         folder = run.folder.resolve()
@@ -71,7 +92,14 @@ def read_searches(runs: Iterable[Run]) -> list[SearchRecord]:
 
 
 def comparable_searches(searches: Sequence[SearchRecord]) -> list[list[SearchRecord]]:
-    """Searches of the same tasks for the same target with trainings of the same length, together."""
+    """Searches of the same tasks for the same target with trainings of the same length, together.
+
+    >>> one = SearchRecord("one", "gp", ("rte", "mnli"), 100, 5, [], None, slices={}, random=[])
+    >>> two = SearchRecord("two", "random", ("rte", "mnli"), 100, 5, [], None, slices={}, random=[])
+    >>> longer = SearchRecord("longer", "gp", ("rte", "mnli"), 900, 5, [], None, slices={}, random=[])
+    >>> [[search.name for search in family] for family in comparable_searches([one, longer, two])]
+    [['one', 'two'], ['longer']]
+    """
     families: dict[tuple[str, frozenset[str], int], list[SearchRecord]] = {}
     for one in searches:
         families.setdefault((one.tasks[0], frozenset(one.tasks), one.steps), []).append(one)
@@ -79,7 +107,11 @@ def comparable_searches(searches: Sequence[SearchRecord]) -> list[list[SearchRec
 
 
 def finished_trial(trial: Mapping[str, Any]) -> bool:
-    """Whether it was not stopped, and has a score."""
+    """Whether it was not stopped, and has a score.
+
+    >>> finished_trial({"state": "done", "value": 0.6}), finished_trial({"state": "pruned", "value": 0.4})
+    (True, False)
+    """
     return trial["state"] != "pruned" and trial["value"] is not None
 
 

@@ -11,17 +11,33 @@ SURROUNDINGS = ("policy", "parameters", "processes", "threads", "device", "versi
 
 
 def setting_fields(run: Run) -> dict[str, Any]:
-    """The plan of a run and what it ran on, each field by its path, such as `plan.options.eta`."""
+    """The plan of a run and what it ran on, each field by its path, such as `plan.options.eta`.
+
+    >>> from rota.testing import written_run
+    >>> fields = setting_fields(written_run({"rte": [0.5]}, "exp3s", plan={"options": {"eta": 0.1}}, device="cpu"))
+    >>> fields["plan.options.eta"], fields["device"]
+    (0.1, 'cpu')
+    """
     return {**flat({"plan": run.plan}), **flat({name: run.info[name] for name in SURROUNDINGS if name in run.info})}
 
 
 def field_values(runs: Sequence[Run], field: str) -> list[str]:
-    """The values of a field as a person writes them, each once, in the order in which they come."""
+    """The values of a field as a person writes them, each once, in the order in which they come.
+
+    >>> from rota.testing import written_run
+    >>> field_values([written_run({"rte": [0.5]}, seed=seed) for seed in (0, 1, 1)], "plan.seed")
+    ['0', '1']
+    """
     return list(dict.fromkeys(setting_as_text(setting_fields(run).get(field)) for run in runs))
 
 
 def differing_fields(runs: Sequence[Run]) -> list[str]:
-    """Fields that are not the same in all runs; the method is none of them."""
+    """Fields that are not the same in all runs; the method is none of them.
+
+    >>> from rota.testing import written_run
+    >>> differing_fields([written_run({"rte": [0.5]}, plan={"lr": lr, "steps": 600}) for lr in (0.1, 0.2)])
+    ['plan.lr']
+    """
     fields = dict.fromkeys(field for run in runs for field in setting_fields(run) if field != "plan.method")
     return [field for field in fields if len(field_values(runs, field)) > 1]
 

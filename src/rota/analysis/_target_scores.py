@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of paper 003: scores of a target with every method that has a checkpoint for it."""
+"""Tables 1 and 2 of Kourdis et al. 2024: scores of a target with every method that has a checkpoint for it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ class TargetScores:
         values: By split, then by the name of the group, the scores of its finished runs. Splits in which nobody has a
             score are left out.
         borrowed: Whether a group has no target but several tasks: its checkpoint is the one that was best for this one.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> [table] = target_scores(group_runs([written_run({"rte": [0.5], "mnli": [0.7]}, plan={"target": "rte"})]))
+    >>> table.target, table.borrowed
+    ('rte', False)
     """
 
     target: str
@@ -33,7 +39,15 @@ class TargetScores:
 
 
 def target_scores(groups: Sequence[Group]) -> list[TargetScores]:
-    """One table for each target that a run has."""
+    """One table for each target that a run has.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> for_rte = written_run({"rte": [0.6], "mnli": [0.7]}, "diw", plan={"target": "rte"})
+    >>> [table] = target_scores(group_runs([for_rte, written_run({"rte": [0.5]}, "alone")]))
+    >>> table.values
+    {'dev': {'diw': [0.6], 'alone': [0.5]}}
+    """
     targets = dict.fromkeys(target for group in groups if (target := target_of(group.runs[0])) is not None)
     found = []
     for target in targets:

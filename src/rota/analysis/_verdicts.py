@@ -29,6 +29,11 @@ class Claim(BaseModel):
         is_: Whether the first is higher, lower, or within a margin alike.
         within: The margin, for alike.
         split: Where scores are from.
+
+    >>> Claim(says="exp3s is ahead", of="exp3s", than="uniform").measure
+    'average'
+    >>> Claim(says="rte is learned", measure="score:rte", of="exp3s", than=60.0).is_  # than a number, in percent
+    'higher'
     """
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
@@ -58,6 +63,13 @@ class Verdict:
         claim: The claim.
         difference: Over seeds, in the unit of its measure.
         verdict: "holds", "does not hold", "cannot tell" (at this number of seeds), or "not measured".
+
+    >>> claim = Claim(says="exp3s is ahead", of="exp3s", than="uniform")
+    >>> found = Verdict(claim, paired({0: 72.0, 1: 75.0, 2: 71.0}, {0: 70.0, 1: 71.0, 2: 70.0}), UNCLEAR)
+    >>> found.ours
+    '+2.3 [−1.5, 6.1] (n = 3)'
+    >>> found.told
+    'cannot tell (6 seeds would)'
     """
 
     claim: Claim
@@ -84,7 +96,12 @@ class Verdict:
 
 
 def read_claims(content: Sequence[Mapping[str, Any]], source: str) -> list[Claim]:
-    """Claims from plain data; report every mistake with the number of its claim."""
+    """Claims from plain data; report every mistake with the number of its claim.
+
+    >>> [claim] = read_claims([{"says": "exp3s is ahead", "of": "exp3s", "than": "uniform", "is": "higher"}], "c.yaml")
+    >>> claim.is_, claim.measure, claim.split
+    ('higher', 'average', 'dev')
+    """
     found = []
     for number, own in enumerate(content, start=1):
         try:
@@ -102,6 +119,19 @@ def judge(claims: Sequence[Claim], folder: Path, variants: Mapping[str, Sequence
         claims: The claims.
         folder: Of the comparison.
         variants: The names of their run folders.
+
+    >>> import tempfile
+    >>> from rota.testing import written_run
+    >>> claim = Claim(says="exp3s is ahead", of="exp3s", than="uniform")
+    >>> variants = {"uniform": ["uniform-0", "uniform-1", "uniform-2"], "exp3s": ["exp3s-0", "exp3s-1", "exp3s-2"]}
+    >>> scores = {"uniform": [0.50, 0.52, 0.54], "exp3s": [0.60, 0.61, 0.65]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for variant, names in variants.items():
+    ...         for seed, name in enumerate(names):
+    ...             _ = written_run({"rte": [scores[variant][seed]]}, seed=seed, folder=Path(folder) / name)
+    ...     [verdict] = judge([claim], Path(folder), variants)
+    >>> verdict.verdict, verdict.ours
+    ('holds', '+10.0 [7.5, 12.5] (n = 3)')
     """
     return [_judged(claim, folder, variants) for claim in claims]
 

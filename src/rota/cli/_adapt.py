@@ -9,10 +9,13 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from rota.cli._console import open_console
+from rota.cli._console import open_console, tell
+from rota.cli._dry_run import DryRun, Trainings, show_runs
 from rota.cli._fields import refuse_decided, with_plan_flags
 from rota.errors import RotaError
+from rota.names import folder_name
 from rota.plans import make_plan
+from rota.runlog import SUMMARY
 
 DECIDED = {
     "tasks",
@@ -48,6 +51,7 @@ def adapt(
     out: Annotated[
         Path | None, typer.Option(help="folder for the trainings [dim](runs/adapt-RUN-TASK-SEED)[/dim]")
     ] = None,
+    dry_run: DryRun = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
     *,
     fields: dict[str, Any],
@@ -56,22 +60,25 @@ def adapt(
 
     rota adapt runs/glue --task scitail --fractions 0.01,1 --steps 2000
 
-    A run of `--model camtl` gets a vector for the task: each beginning is scored before anything is trained, and the
-    best one is taken. Everything is trained, with at most --steps (3000) updates. Interrupted, the same command goes
-    on.
+    A run of `--model camtl` gets a vector for the task, which begins as what scores best before training. All is
+    trained, in at most --steps (3000) updates. Interrupted, the same command goes on.
     """
     shares = _shares(fractions)
     refuse_decided("adapt", DECIDED, fields)
     plan = make_plan({"steps": 3000, "method": "uniform", **fields, "tasks": [task]}, source="the flags")
+    folder = out or Path("runs") / folder_name(f"adapt-{run.resolve().name}-{Path(task).stem}-{plan.seed}", "task")
+    tell(f"{folder}: reading {run} and {task}")
     from rota.runs import Adapting  # late: it loads torch
 
-    folder = out or Path("runs") / f"adapt-{run.name}-{Path(task).stem}-{plan.seed}"
+    adapting = Adapting(run, plan, shares, epochs, least, heads, fresh)
+    if dry_run:
+        plans = adapting.plans(init, tell)
+        show_runs(
+            [Trainings(name, own, not (folder / name / SUMMARY).is_file()) for name, own in plans.items()], folder
+        )
+        return
     console = open_console(stderr=as_json)
-
-    def say(line: str) -> None:
-        console.print(line, highlight=False, markup=False, style="dim")
-
-    found = Adapting(run, plan, shares, epochs, least, heads, fresh)(folder, init, say)
+    found = adapting(folder, init, tell)
     if as_json:
         typer.echo(json.dumps(vars(found)))
         return

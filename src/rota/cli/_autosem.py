@@ -9,14 +9,16 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from rota.cli._console import open_console
+from rota.cli._console import open_console, tell
+from rota.cli._dry_run import DryRun, Trainings, show_runs
 from rota.cli._fields import numbers, refuse_decided, with_option_flags, with_plan_flags
 from rota.cli._tables import mean_and_spread, number
 from rota.errors import RotaError
 from rota.methods import METHODS, ratio_found
-from rota.plans import make_plan, merge_fields
-from rota.runlog import Run
-from rota.search import mean_random_share
+from rota.names import folder_name
+from rota.plans import Plan, make_plan, merge_fields
+from rota.runlog import SUMMARY, Run
+from rota.search import load_optuna, mean_random_share
 
 AUTOSEM = METHODS["autosem"]
 DECIDED = {"method", "seed"}
@@ -37,6 +39,7 @@ def autosem(
     no_search: Annotated[bool, typer.Option("--no-search", help="without stage 2: a grid of as many ratios")] = False,
     baselines: Annotated[bool, typer.Option(help="train a random ratio and the target alone, too")] = True,
     out: Annotated[Path | None, typer.Option(help="folder for the runs [dim](runs/autosem-TARGET)[/dim]")] = None,
+    dry_run: DryRun = False,
     *,
     options: dict[str, Any],
     fields: dict[str, Any],
@@ -49,9 +52,7 @@ def autosem(
     same command goes on.
     """
     refuse_decided("autosem", DECIDED, fields)
-    from rota.report import refuse_without_packages, write_report  # late: it takes a moment
-
-    refuse_without_packages()
+    load_optuna()  # before any data is read
     own: dict[str, Any] = {**options, "seeds": seeds_per_ratio}
     own |= {"select": False} if no_select else {}
     own |= {"sampler": "grid"} if no_search else {}
@@ -60,10 +61,13 @@ def autosem(
     if not listed:
         raise RotaError("--seeds expects at least one number. Found none.")
     plans = {seed: make_plan({**common, "seed": seed}, "the flags") for seed in listed}
+    folder = out or Path("runs") / f"autosem-{folder_name(target, 'target')}"
+    tell(f"{folder}: reading {', '.join(plans[listed[0]].tasks)}")
     from rota.plans import candidates_of  # late: they load torch and plotly
-    from rota.runs import run_plan  # late: they load torch and plotly
+    from rota.report import refuse_without_packages, write_report
+    from rota.runs import run_plan
 
-    folder = out or Path("runs") / f"autosem-{target}"
+    refuse_without_packages()
     console = open_console()
     variants: dict[str, dict[str, Any]] = {OWN: {}}
     if baselines:
@@ -71,10 +75,16 @@ def autosem(
         tasks = candidates_of(first, AUTOSEM.checked(first.options).candidates)[0]
         variants |= {CHANCE: {"method": "random-ratio", "options": {}, "only": tuple(tasks)}}
         variants |= {ALONE: {"method": "singletask", "options": {}}}
+    if dry_run:
+        _show_planned(
+            {variant: [plans[seed].model_copy(update=own) for seed in listed] for variant, own in variants.items()},
+            folder,
+        )
+        return
     runs: dict[str, list[Run]] = {variant: [] for variant in variants}
     for seed in listed:
         for variant, changes in variants.items():
-            place = folder / f"{variant.replace(' ', '-')}-{seed}"
+            place = _place(folder, variant, seed)
             console.print(f"[dim]{variant}, seed {seed}[/dim]", highlight=False)
             plan = plans[seed].model_copy(update=changes)
             shown = variant == OWN or console.is_terminal
@@ -84,6 +94,19 @@ def autosem(
     page = folder / "report.html"
     write_report([run for own in runs.values() for run in own], page)
     console.print(f"The report is in {page}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _place(folder: Path, variant: str, seed: int) -> Path:
+    return folder / f"{variant.replace(' ', '-')}-{seed}"
+
+
+def _show_planned(plans: dict[str, list[Plan]], folder: Path) -> None:
+    """What is not finished, by variant."""
+    planned = []
+    for variant, own in plans.items():
+        missing = [plan for plan in own if not (_place(folder, variant, plan.seed) / SUMMARY).is_file()]
+        planned.append(Trainings(variant, own[0], len(missing)))
+    show_runs(planned, folder)
 
 
 def _ratios(runs: list[Run]) -> Table:
@@ -112,7 +135,7 @@ def _scores(runs: dict[str, list[Run]], target: str) -> Table:
     table.caption = f"over {len(first)} seed{'s' if len(first) > 1 else ''}"
     if CHANCE in runs:
         auxiliaries = len(runs[CHANCE][0].info["tasks"]) - 1
-        table.caption += f"; an auxiliary has {number(mean_random_share(auxiliaries))} % by chance"
+        table.caption += f"; an auxiliary has {number(mean_random_share(auxiliaries))} % at random"
     return table
 
 

@@ -49,7 +49,7 @@ def claims(
 
 
 def verdict_table(title: str, verdicts: Sequence[Verdict]) -> Table:
-    """Claims and what came of them; papers where there are any."""
+    """Claims and their verdicts; papers where there are any."""
     papers = any(verdict.claim.paper for verdict in verdicts)
     columns = ["claim", *(["paper"] if papers else []), "ours", "verdict"]
     table = Table(*columns, title=escape(title), title_justify="left")

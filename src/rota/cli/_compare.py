@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from rota.cli._completion import method_lists
-from rota.cli._console import open_console
-from rota.cli._dry_run import show_forecasts
+from rota.cli._console import open_console, tell
+from rota.cli._dry_run import DryRun, Trainings, show_runs
 from rota.cli._fields import listed, numbers, read_fields, with_plan_flags
 from rota.cli._grid import GridProgress
 from rota.cli._tables import difference_told, number, print_whole, spread_told
@@ -47,7 +47,9 @@ def compare(
         ),
     ] = "",
     models: Annotated[str, typer.Option(metavar="A,B,…", help="with each of these models")] = "",
-    seeds: Annotated[str, typer.Option(metavar="A,B,…", help="of the runs [dim](0,1,2)[/dim]")] = "",
+    seeds: Annotated[
+        str, typer.Option(metavar="A,B,…", help="the seeds themselves, not how many [dim](0,1,2)[/dim]")
+    ] = "",
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=1, metavar="N", help="runs at a time; changes no number")
     ] = 1,
@@ -64,9 +66,7 @@ def compare(
     interval: Annotated[
         Literal["t", "bootstrap"], typer.Option(help="of differences: paired t, or from ten seeds on bootstrap")
     ] = "t",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="show what would be trained and what it costs; train nothing")
-    ] = False,
+    dry_run: DryRun = False,
     *,
     fields: dict[str, Any],
 ) -> None:
@@ -78,9 +78,6 @@ def compare(
     Plain baselines are always part of it, unless switched off by name. Runs that are finished are kept, and one that
     fails does not stop the others: run it again to go on.
     """
-    from rota.report import refuse_without_packages  # late: it takes a moment
-
-    refuse_without_packages()
     content = dict(read_fields(file, "variants:")) if file else {}
     chosen = {
         "methods": _methods(methods, fields),
@@ -99,8 +96,12 @@ def compare(
     comparison = make_comparison(content, fields, numbers(seeds, "seeds"), source, full)
     folder = out or Path("runs") / (file.stem if file else "compare")
     if dry_run:
-        _forecast(comparison, folder, jobs)
+        show_comparison(comparison, folder, jobs)
         return
+    tell(f"{folder}: {len(comparison.cells)} runs of {', '.join(comparison.variants)}")
+    from rota.report import refuse_without_packages  # late: it takes a moment
+
+    refuse_without_packages()
     folder.mkdir(parents=True, exist_ok=True)
     console = open_console()
     if comparison.budget == "forwards":
@@ -109,27 +110,23 @@ def compare(
         told = ", ".join(f"{cell.variant} {cell.plan.steps}" for cell in _first_seed(comparison))
         console.print(f"Updates at equal cost: {told}", highlight=False, markup=False)
     write_json(folder / COMPARISON, comparison.described())
-    runs, failed = _train(comparison, folder, jobs, console)
+    runs, ended = _train(comparison, folder, jobs, console)
     if runs:
         _show(comparison, runs, folder, interval, console)
-    if failed:
+    if left := ended["left"]:
+        line = f"Others are training {', '.join(left)}: not in the tables yet. Later, the same command adds them."
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if failed := ended["failed"]:
         raise RotaError(f"Expected {len(comparison.cells)} finished runs. Found {len(failed)} that failed: {failed}.")
 
 
-def _forecast(comparison: Comparison, folder: Path, jobs: int) -> None:
-    from rota.runs import Forecast, forecast  # late: it loads torch
-
-    found: dict[str, Forecast | RotaError] = {}
-    for cell in _first_seed(comparison):
-        try:
-            found[cell.variant] = forecast(cell.plan)
-        except RotaError as error:  # as in the comparison itself, the others go on
-            found[cell.variant] = error
-    console = open_console()
-    missing = [cell for cell in comparison.cells if not is_finished(cell.plan, cell.folder(folder))]
-    show_forecasts(found, missing, jobs, console)
+def show_comparison(comparison: Comparison, folder: Path, jobs: int) -> None:
+    """What would be trained of a comparison, and what it would cost."""
+    missing = [cell.variant for cell in comparison.cells if not is_finished(cell.plan, cell.folder(folder))]
+    first = _first_seed(comparison)
+    show_runs([Trainings(cell.variant, cell.plan, missing.count(cell.variant)) for cell in first], folder, jobs)
     if comparison.budget == "forwards":
-        console.print("Updates are as asked for: what an equal cost makes of them is measured before.", highlight=False)
+        tell("Updates are as asked for: what an equal cost makes of them is measured before.")
 
 
 def _methods(text: str, fields: Mapping[str, Any]) -> list[str]:
@@ -151,17 +148,18 @@ def _first_seed(comparison: Comparison) -> list[Cell]:
 
 def _train(
     comparison: Comparison, folder: Path, jobs: int, console: Console
-) -> tuple[dict[tuple[str, int], Run], list[str]]:
-    """All runs that are finished by variant and seed, and the names of those that failed."""
-    runs, failed = {}, []
+) -> tuple[dict[tuple[str, int], Run], dict[str, list[str]]]:
+    """All runs that are finished by variant and seed, and the names of those that failed or were left to others."""
+    runs: dict[tuple[str, int], Run] = {}
+    ended: dict[str, list[str]] = {"failed": [], "left": []}
     with GridProgress(comparison, folder, console, jobs) as progress:
         for event in run_comparison(comparison, folder, jobs, progress=console.is_terminal and jobs == 1):
             progress.hear(event)
             if event.cell is not None and event.run is not None:
                 runs[event.cell.variant, event.cell.seed] = event.run
-            elif event.cell is not None and event.kind == "failed":
-                failed.append(event.cell.name)
-    return runs, failed
+            elif event.cell is not None and event.kind in ended:
+                ended[event.kind].append(event.cell.name)
+    return runs, ended
 
 
 def _show(

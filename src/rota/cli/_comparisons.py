@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from rota.comparisons import COMPARISON
 from rota.errors import RotaError
-from rota.runlog import RUN
+from rota.runlog import RUN, ComparisonRecord, read_record
 
 
 def is_comparison(folder: Path) -> bool:
@@ -17,11 +16,9 @@ def is_comparison(folder: Path) -> bool:
 
 def read_comparison(folder: Path) -> dict[str, Any]:
     """What was compared; one sentence where nothing was."""
-    try:
-        content: dict[str, Any] = json.loads((folder / COMPARISON).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RotaError(f"Expected the folder of a comparison (with {COMPARISON}) at {folder}. Found none.") from error
-    return content
+    if not is_comparison(folder):
+        raise RotaError(f"Expected the folder of a comparison (with {COMPARISON}) at {folder}. Found none.")
+    return read_record(folder / COMPARISON, ComparisonRecord)
 
 
 def compared_runs(folder: Path) -> dict[Path, str]:

@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rota.cli._console import open_console, tell
 from rota.cli._tables import print_whole
 from rota.errors import RotaError
+from rota.plans import Plan
 
 if TYPE_CHECKING:
-    from rota.comparisons import Cell
     from rota.runs import Forecast
 
+DryRun = Annotated[bool, typer.Option("--dry-run", help="show what would be trained and what it costs; train nothing")]
+"""The flag."""
 SPLITS = ("train", "dev", "test")
+BUSY = 1.5
+"""How much longer all takes than on an idle machine where that is worth saying."""
 
 
-def show_forecast(found: Forecast, folder: object, console: Console) -> None:
-    """Everything about one run."""
+@dataclass(frozen=True)
+class Trainings:
+    """Trainings that cost the same.
+
+    Args:
+        name: What they are called.
+        plan: Of the first of them.
+        runs: How many are not finished.
+    """
+
+    name: str
+    plan: Plan
+    runs: int = 1
+
+
+def show_run(plan: Plan, folder: Path) -> None:
+    """Everything about one run, and what it would cost."""
+    began = time.perf_counter()
+    found, console = _forecast(plan.method, plan), open_console()
+    loading = time.perf_counter() - began - found.asked_seconds
+    found = replace(found, ready_seconds=found.ready_seconds + loading)  # the run has to load torch, too
     print_whole(console, _tasks(found))
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(no_wrap=True, style="bold")
@@ -32,42 +60,68 @@ def show_forecast(found: Forecast, folder: object, console: Console) -> None:
     console.print("Nothing was trained. Leave --dry-run out to train it.", highlight=False)
 
 
-def show_forecasts(
-    found: Mapping[str, Forecast | RotaError], cells: Sequence[Cell], jobs: int, console: Console
-) -> None:
-    """What every variant of a comparison would cost, and all runs together.
+def show_runs(planned: Sequence[Trainings], folder: Path, jobs: int = 1) -> None:
+    """What each of several trainings would cost, and all of them together.
 
     Args:
-        found: By variant; why there is none, where there is none.
-        cells: The runs that are not finished.
+        planned: What there is to train.
+        folder: Where.
         jobs: Runs at a time.
-        console: Where to print.
     """
-    known = {variant: own for variant, own in found.items() if not isinstance(own, RotaError)}
-    if known:
-        print_whole(console, _tasks(next(iter(known.values()))))
-    table = Table(title="Variants", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    columns = ("variant", "method", "runs", "updates", "parameters", "evaluations", "memory", "disk", "time per run")
-    for column in columns:
-        table.add_column(column, justify="left" if column in ("variant", "method") else "right")
-    for variant, own in found.items():
-        runs = str(sum(cell.variant == variant for cell in cells))
+    found: dict[str, Forecast | RotaError] = {}
+    for own in planned:
+        try:
+            found[own.name] = _forecast(own.name, own.plan)
+        except RotaError as error:  # as in a comparison itself, the others go on
+            found[own.name] = error
+    console = open_console()
+    known = {name: own for name, own in found.items() if not isinstance(own, RotaError)}
+    if not known:
+        raise next(own for own in found.values() if isinstance(own, RotaError))
+    print_whole(console, _tasks(next(iter(known.values()))))
+    print_whole(console, _table(planned, found))
+    said = [f"{name}: {error}" for name, error in found.items() if isinstance(error, RotaError)]
+    said += [f"{name}, first {line}" for name, forecast in known.items() for line in _first(forecast)]
+    for line in said:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    runs = [known[own.name] for own in planned if own.name in known for _ in range(own.runs)]
+    disk = size_told(sum(own.total_bytes for own in runs))
+    seconds = together([own.total_seconds for own in runs], runs, jobs)
+    alone = together([own.total_alone_seconds for own in runs], runs, jobs)
+    count = f"{len(runs)} run{'' if len(runs) == 1 else 's'}, {jobs} at a time"
+    console.print(f"{count}: {_span(seconds, alone)}; {disk} on the disk.", highlight=False)
+    console.print(f"Nothing was trained. Leave --dry-run out to train all of it in {folder}.", highlight=False)
+
+
+def _forecast(name: str, plan: Plan) -> Forecast:
+    tell(f"{name}: reading {', '.join(plan.tasks)}, and timing some updates of a copy")
+    from rota.runs import forecast  # late: it loads torch
+
+    return forecast(plan)
+
+
+def together(seconds: Sequence[float], runs: Sequence[Forecast], jobs: int) -> float:
+    """Of runs side by side: processes share the cores, and a GPU is hardly faster for several."""
+    if not runs:
+        return 0.0
+    gpu = any(own.device != "cpu" for own in runs)
+    room = 1 if gpu else max(1, (os.cpu_count() or 1) // max(own.threads for own in runs))
+    return max(sum(seconds) / min(jobs, room), *seconds)
+
+
+def _table(planned: Sequence[Trainings], found: Mapping[str, Forecast | RotaError]) -> Table:
+    table = Table(title="Runs", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for column in ("name", "method", "runs", "updates", "evaluation", "memory", "disk", "time of one"):
+        table.add_column(column, justify="left" if column in ("name", "method") else "right")
+    for each in planned:
+        own = found[each.name]
         if isinstance(own, RotaError):
-            table.add_row(escape(variant), "–", runs, *["–"] * 6)
+            table.add_row(escape(each.name), "–", str(each.runs), *["–"] * 5)
             continue
-        cost = f"{own.evaluation.share:.0%}", size_told(own.memory_bytes), size_told(own.folder_bytes)
-        numbers = f"{own.plan.steps:,}", f"{own.parameters:,}", *cost, time_told(own.ready_seconds + own.seconds)
-        table.add_row(escape(variant), _method(own), runs, *numbers)
-    print_whole(console, table)
-    for variant, own in found.items():
-        if isinstance(own, RotaError):
-            console.print(f"{variant}: {own}", highlight=False, markup=False)
-    runs_known = [known[cell.variant] for cell in cells if cell.variant in known]
-    seconds = sum(own.ready_seconds + own.seconds for own in runs_known) / min(jobs, max(1, len(runs_known)))
-    disk = size_told(sum(own.folder_bytes for own in runs_known))
-    told = f"{len(runs_known)} runs, {jobs} at a time: about {time_told(seconds)}, {disk} on the disk."
-    console.print(told, highlight=False)
-    console.print("Nothing was trained. Leave --dry-run out to train them.", highlight=False)
+        sizes = size_told(own.memory_bytes), size_told(own.total_bytes)
+        numbers = f"{own.plan.steps:,}", f"{own.evaluation.share:.0%}", *sizes, time_told(own.total_seconds)
+        table.add_row(escape(each.name), escape(own.plan.method), str(each.runs), *numbers)
+    return table
 
 
 def _tasks(found: Forecast) -> Table:
@@ -87,11 +141,6 @@ def _tasks(found: Forecast) -> Table:
         )
     table.caption = "share of the updates and passes over the training rows under the mixture at the beginning"
     return table
-
-
-def _method(found: Forecast) -> str:
-    options = ", ".join(f"{name}={value}" for name, value in found.options.items())
-    return escape(f"{found.plan.method} ({options})" if options else found.plan.method)
 
 
 def _what(found: Forecast) -> list[tuple[str, str]]:
@@ -114,11 +163,34 @@ def _what(found: Forecast) -> list[tuple[str, str]]:
 def _costs(found: Forecast) -> list[tuple[str, str]]:
     speed = f"{1000 * found.update_seconds:.3g} ms for an update, {1000 * found.evaluation_seconds:.3g} ms"
     return [
-        ("checkpoint", f"{size_told(found.checkpoint_bytes)}; the whole run {size_told(found.folder_bytes)}"),
+        ("checkpoint", f"{size_told(found.checkpoint_bytes)}; all that is written {size_told(found.total_bytes)}"),
         ("memory", f"{size_told(found.memory_bytes)} for parameters, gradients and optimizer; activations come on top"),
-        ("time", f"about {time_told(found.seconds)}, after {time_told(found.ready_seconds)} of getting ready"),
+        *(("first", line) for line in _first(found)),
+        ("time", f"{_span(found.total_seconds, found.total_alone_seconds)}; {time_told(found.ready_seconds)} to begin"),
         ("measured", f"{speed} for an evaluation"),
     ]
+
+
+def _first(found: Forecast) -> list[str]:
+    """What the method trains before its own run."""
+    return [
+        f"{stage.name}: {f'{stage.runs} runs' if stage.runs > 1 else '1 run'} of {own.plan.method}, "
+        f"{own.plan.steps:,} updates, about {time_told(stage.runs * own.total_seconds)}"
+        for stage, own in found.before
+    ]
+
+
+def _span(seconds: float, alone: float) -> str:
+    """
+    >>> _span(100, 90), _span(100, 40)
+    ('about 1 min 40 s', 'about 1 min 40 s while the machine is as busy as now, 40 s if it were idle')
+    """
+    told = f"about {time_told(seconds)}"
+    return (
+        told
+        if seconds < BUSY * alone
+        else f"{told} while the machine is as busy as now, {time_told(alone)} if it were idle"
+    )
 
 
 def size_told(size: float) -> str:

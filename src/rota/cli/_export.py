@@ -12,8 +12,6 @@ from rota.cli._console import open_console
 from rota.errors import RotaError
 from rota.runlog import Run
 
-CARD = "README.md"
-
 
 def export(
     run: Annotated[Path, typer.Argument(help="a run folder")],
@@ -40,9 +38,7 @@ def export(
         refuse_place(push)
     trained = Trained(run)
     text = model_card(trained.run, [Run(folder) for folder in seeds or ()]) if card else None
-    trained.export(out)
-    if text is not None:
-        (out / CARD).write_text(text, encoding="utf-8")
+    trained.export(out, text)
     console = open_console()
     console.print(f"The model is in {out}", highlight=False, markup=False, soft_wrap=True)
     if push is not None:

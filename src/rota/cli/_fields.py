@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from rota.cli._completion import completed
 from rota.cli._help import HELP_ALL, shown_first
-from rota.errors import RotaError, unknown_name
+from rota.errors import RotaError, unknown_name, yaml_fault
 from rota.methods import METHODS, Options, default_told
 from rota.plans import Plan
 from rota.settings import Settings
@@ -25,6 +25,22 @@ Verb = Callable[..., None]
 
 USUAL = frozenset({"tasks", "data", "method", "options", "model", "steps", "batch_size", "lr", "seed"})
 """Fields of a plan whose flags a newcomer needs."""
+GROUPS = {
+    "Tasks and rows": ("only", "target", "rows", "halve_dev", "per_task"),
+    "The model": (
+        *("parts", "freeze", "frozen_cache", "start", "embedding"),
+        *("pooling", "head_hidden", "dropout", "longest"),
+    ),
+    "Updates": (
+        *("accumulate", "optimizer", "optimizer_per_task", "weight_decay", "decay_all", "momentum", "betas", "eps"),
+        *("warmup", "schedule", "clip", "clip_each", "on_nan"),
+    ),
+    "Evaluation and checkpoints": (
+        *("eval_every", "eval_rows", "eval_batch_size", "checkpoint_every", "best", "patience"),
+    ),
+    "The machine": ("device", "precision", "engine", "threads", "num_workers", "group_lengths", "delay"),
+}
+"""The other fields of a plan, as `--help-all` shows their flags."""
 
 
 def with_plan_flags(rare: Iterable[str] = (), decided: Iterable[str] = ()) -> Callable[[Verb], Verb]:
@@ -44,7 +60,7 @@ def with_plan_flags(rare: Iterable[str] = (), decided: Iterable[str] = ()) -> Ca
         declared = set(inspect.signature(verb).parameters)
         flags = {name: field for name, field in Plan.model_fields.items() if name not in declared}
         flags = dict(sorted(flags.items(), key=lambda item: item[0] in Settings.model_fields))  # what before how
-        given = _with_flags(verb, "fields", flags, "The run", HELP_ALL)
+        given = _with_flags(verb, "fields", flags, HELP_ALL)
         shown_first(given, frozenset({*declared, "help_all", *(USUAL - set(decided))} - set(rare)))
         return given
 
@@ -54,16 +70,14 @@ def with_plan_flags(rare: Iterable[str] = (), decided: Iterable[str] = ()) -> Ca
 def with_option_flags(options: type[Options], *names: str) -> Callable[[Verb], Verb]:
     """Give a verb flags for some options of a method, in its keyword argument `options`."""
     flags = {name: options.model_fields[name] for name in names}
-    return lambda verb: _with_flags(verb, "options", flags, None)
+    return lambda verb: _with_flags(verb, "options", flags)
 
 
-def _with_flags(
-    verb: Verb, argument: str, flags: Mapping[str, FieldInfo], panel: str | None, *more: inspect.Parameter
-) -> Verb:
+def _with_flags(verb: Verb, argument: str, flags: Mapping[str, FieldInfo], *more: inspect.Parameter) -> Verb:
     """The verb with these flags, and with more that say something at once and are not for it to hear."""
     signature = inspect.signature(verb, eval_str=True)
     own = [*(parameter for name, parameter in signature.parameters.items() if name != argument), *more]
-    parameters = [_flag(name, field, panel) for name, field in flags.items()]
+    parameters = [_flag(name, field, _group(name) if argument == "fields" else None) for name, field in flags.items()]
 
     def wrapped(**values: Any) -> None:
         for parameter in more:
@@ -93,9 +107,18 @@ def _flag(name: str, field: FieldInfo, panel: str | None) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=annotation)
 
 
+def _group(name: str) -> str:
+    return next((group for group, names in GROUPS.items() if name in names), "The run")
+
+
 def _lowered(sentence: str) -> str:
-    """As the help of a flag is written: without a capital at the beginning and a stop at the end."""
-    return sentence[:1].lower() + sentence[1:].removesuffix(".")
+    """As the help of a flag is written: without a capital at the beginning and a stop at the end.
+
+    >>> _lowered("Ratios to try."), _lowered("CPU threads")
+    ('ratios to try', 'CPU threads')
+    """
+    begin = sentence[:1] if sentence[:2].isupper() else sentence[:1].lower()
+    return begin + sentence[1:].removesuffix(".")
 
 
 def pairs(text: str, flag: str) -> dict[str, Any]:
@@ -114,7 +137,7 @@ def parsed(text: str, where: str) -> Any:
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise RotaError(f"{where}: expected YAML. Found {' '.join(str(error).split())[:200]}.") from error
+        raise RotaError(f"{where}: expected YAML. Found {yaml_fault(error)}.") from error
 
 
 def read_fields(file: Path, such_as: str) -> dict[str, Any]:
@@ -122,10 +145,14 @@ def read_fields(file: Path, such_as: str) -> dict[str, Any]:
     try:
         text = file.read_bytes().decode(errors="replace")
     except OSError as error:
-        raise RotaError(f"Expected a YAML file at {file}. Found none that can be read ({error.strerror}).") from error
+        hint = "" if file.suffix else f" If it names tasks, say --tasks {file}."
+        raise RotaError(
+            f"Expected a YAML file at {file}. Found none that can be read ({error.strerror}).{hint}"
+        ) from error
     content = parsed(text, str(file)) or {}
     if not isinstance(content, dict):
-        raise RotaError(f"{file}: expected fields such as `{such_as}`. Found {type(content).__name__}.")
+        hint = f" If it describes tasks, say --tasks {file}." if isinstance(content, list) else ""
+        raise RotaError(f"{file}: expected fields such as `{such_as}`. Found a {type(content).__name__}.{hint}")
     return content
 
 
@@ -166,6 +193,9 @@ def _parse(name: str, value: str | list[str] | bool) -> Any:
     if isinstance(value, bool):
         return value
     if name == "options":
+        bare = next((item for item in value if "=" not in item), None)
+        if bare is not None:
+            raise RotaError(f"--option expects name=value, such as eta=0.01. Found '{bare}'.")
         return {key: parsed(text, f"--option {key}") for key, _, text in (item.partition("=") for item in value)}
     assert isinstance(value, str)
     if name in ("tasks", "only", "betas"):

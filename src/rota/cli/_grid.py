@@ -61,7 +61,7 @@ class GridProgress:
             _, bar, began = self.running.pop(cell.name)
             self.bars.remove_task(bar)
             line += f"  [dim]{time.monotonic() - began:.0f} s[/dim]"
-        line += {"kept": "  [dim]kept[/dim]", "failed": f"  [red]failed[/red]: {escape(event.said)}"}.get(
-            event.kind, ""
-        )
+        told = {"kept": "[dim]kept[/dim]", "failed": f"[red]failed[/red]: {escape(event.said)}"}
+        told["left"] = f"left to others: {escape(event.said)}"
+        line += f"  {told[event.kind]}" if event.kind in told else ""
         self.console.print(line, highlight=False)

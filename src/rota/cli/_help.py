@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from rota.errors import unknown_name
 
@@ -32,14 +32,22 @@ HELP_ALL = inspect.Parameter(
     inspect.Parameter.KEYWORD_ONLY,
     default=False,
     annotation=Annotated[
-        bool, typer.Option("--help-all", callback=_show_all, is_eager=True, help="Show every flag, by groups.")
+        bool, typer.Option("--help-all", callback=_show_all, is_eager=True, help="show every flag, by groups")
     ],
 )
 """The flag that shows the whole help, as a parameter of a verb."""
 
 
+PLACEHOLDERS = {"path": "PATH", "list[Path]": "PATH", "str": "NAME", "int": "N", "int range": "N", "float range": "X"}
+"""What stands for the value of a flag, instead of the name of its Python type."""
+
+
 class Command(TyperCommand):
     """A verb. One with many flags shows the usual ones; the others are known and completed all the same."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its flags and arguments, as help shows them."""
+        return _as_shown(super().get_params(ctx), ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help."""
@@ -68,12 +76,32 @@ class Command(TyperCommand):
 class Verbs(TyperGroup):
     """All verbs."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The flags before a verb, as help shows them."""
+        return _as_shown(super().get_params(ctx), ctx)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Whose turn it is; refuse a verb that there is not, as any other unknown name."""
+        """The verb that is asked for; refuse a verb that there is not, as any other unknown name."""
         name = args[0]
         if name not in self.commands and not name.startswith("-") and not ctx.resilient_parsing:
-            raise unknown_name("verb", name, self.commands)
+            raise unknown_name("command", name, self.commands)
         return super().resolve_command(ctx, args)
+
+
+def _as_shown(parameters: list[Any], context: Any) -> list[Any]:
+    """Flags without a value have no placeholder for one; the others have a word instead of a type."""
+    for parameter in parameters:
+        if isinstance(parameter, TyperArgument):
+            parameter.metavar = parameter.metavar or (parameter.name or "").upper()
+            parameter.display_type_rich = lambda ctx: ""  # type: ignore[method-assign]  # its name says enough
+        elif parameter.is_flag:
+            parameter.metavar = ""
+        elif parameter.metavar is None:
+            shown = parameter.display_type(context).strip("<>")
+            parameter.metavar = PLACEHOLDERS.get(shown, shown)
+        if parameter.name == "help":
+            parameter.help = "show this help"
+    return parameters
 
 
 def _shortened(told: str) -> str:

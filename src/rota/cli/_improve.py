@@ -19,7 +19,7 @@ REWARDS = {"improving": improving, "heard": heard}
 
 
 def improve(
-    runs: Annotated[list[Path], typer.Argument(help="run folders with one task per step, drawn by chance")],
+    runs: Annotated[list[Path], typer.Argument(help="run folders with one task per step, drawn at random")],
     entropy: Annotated[
         str, typer.Option(metavar="auto|NUMBER", help="weight of the entropy; auto plans with learning curves instead")
     ] = "auto",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
 import sys
@@ -11,9 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
+from rota.interrupts import GRACE, StopRequest, save_on_signals
 from rota.runlog import PLAN, RUN
 
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
@@ -25,7 +23,7 @@ GO_ON = {"train", "compare", "adapt", "select", "search", "autosem", "demo"}
 class _Now:
     """What is going on in this process."""
 
-    terminated: bool = False
+    request: StopRequest = field(default_factory=lambda: StopRequest(GRACE))
     folder: Path | None = None
     flags: list[str] = field(default_factory=list)
 
@@ -35,25 +33,19 @@ _now = _Now()
 
 @contextmanager
 def orderly_end() -> Iterator[None]:
-    """Inside, SIGTERM is an interrupt: what waits in memory is written, and other processes are ended."""
-    _now.terminated, _now.folder, _now.flags = False, None, []
-    owner = os.getpid()
-
-    def end(number: int, frame: FrameType | None) -> NoReturn:
-        if os.getpid() != owner:  # a child that fetches batches: its parent has something to say, it has not
-            os._exit(TERMINATED)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # whoever asks a second time does not want to wait
-        _now.terminated = True
-        raise KeyboardInterrupt
-
-    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    if ours:
-        signal.signal(signal.SIGTERM, end)
-    try:
+    """Inside, SIGTERM is an interrupt as Ctrl-C is: a training saves its step, and other processes are ended."""
+    _now.request, _now.folder, _now.flags = StopRequest(GRACE), None, []
+    if threading.current_thread() is not threading.main_thread():
         yield
-    finally:
-        if ours:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        return
+    with save_on_signals() as request:
+        _now.request = request
+        yield
+
+
+def allow(grace: float) -> None:
+    """So many seconds, from now on, are left to a training that is asked to end."""
+    _now.request.grace = grace
 
 
 def resumed_from(folder: Path, resumes: bool, flags: list[str]) -> None:
@@ -61,7 +53,7 @@ def resumed_from(folder: Path, resumes: bool, flags: list[str]) -> None:
 
     Args:
         folder: Of the run.
-        resumes: Whether it is there already; else a folder that is there is somebody else's.
+        resumes: Whether it is there already; else a folder that is there belongs to another run.
         flags: What the folder does not remember.
     """
     if resumes or not _is_begun(folder):
@@ -70,18 +62,30 @@ def resumed_from(folder: Path, resumes: bool, flags: list[str]) -> None:
 
 def code_of_end() -> int:
     """The exit code of a process that was stopped, as shells have it."""
-    return TERMINATED if _now.terminated else INTERRUPTED
+    return TERMINATED if _now.request.heard == signal.SIGTERM else INTERRUPTED
 
 
 def said_at_end() -> str:
-    """How one goes on."""
+    """How one goes on, and from where."""
     if _now.folder is not None and _is_begun(_now.folder):
         again = ["train", "--resume", str(_now.folder), *_now.flags]
+        told = f"stopped{_from_where(_now.folder)}"
     elif sys.argv[1:2] and sys.argv[1] in GO_ON:
-        again = sys.argv[1:]
+        again, told = sys.argv[1:], "stopped"
     else:
         return "stopped; nothing was kept."
-    return f"stopped. Go on with: {shlex.join(['rota', *again])}"
+    return f"{told}. Go on with: {shlex.join(['rota', *again])}"
+
+
+def _from_where(folder: Path) -> str:
+    saved = _now.request.saved
+    if saved is not None:
+        inner = "" if saved.folder == folder else f" of {saved.folder}"
+        return f" and saved at step {saved.step}{inner}"
+    from rota.training import Checkpoints  # late: it loads torch, which a process that trains has done
+
+    step = Checkpoints(folder, "").latest_step()
+    return f"; the last checkpoint is that of step {step}" if step else ""
 
 
 def _is_begun(folder: Path) -> bool:

@@ -12,7 +12,6 @@ from rich.table import Table
 
 from rota.cli._completion import method_names
 from rota.cli._console import open_console
-from rota.cli._tables import print_whole
 from rota.errors import unknown_name
 from rota.methods import METHODS, Method, option_rows
 
@@ -28,12 +27,13 @@ def methods(
     """
     console = open_console()
     if name is None:
-        table = Table("method", "what it does", "from", title="Methods", title_justify="left", box=SIMPLE_HEAD)
+        table = Table("method", "what it does", "from", box=SIMPLE_HEAD, pad_edge=False)
         for method in METHODS.values():
             table.add_row(f"[bold]{escape(method.name)}", escape(method.summary), escape(method.source))
-        print_whole(console, table)
-        console.print("Numbers 000 to 004 are papers, see docs/find-it-by-paper.md.")
-        console.print("The options of one: rota methods exp3s. To use it: rota train --method exp3s --option eta=0.01")
+        console.print(table)
+        console.print("The options of one: rota methods exp3s", highlight=False)
+        console.print("Papers, and what is here of each: docs/find-it-by-paper.md", highlight=False)
+        console.print("To use it: rota train --method exp3s --option eta=0.01", highlight=False)
         return
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)

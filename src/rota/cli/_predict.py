@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 from rich.progress import Progress
 
 from rota.cli._console import open_console
+from rota.runlog import replacing
 
 
 def predict(
@@ -42,15 +45,23 @@ def predict(
             with input.open("wb") as file:
                 shutil.copyfileobj(sys.stdin.buffer, file)
         answers = trained.predict(task, input)  # wrong input is refused before the output is touched
-        target = sys.stdout if out is None else out.open("w", encoding="utf-8")
         console = open_console(stderr=True)
-        try:
-            with Progress(console=console, transient=True, disable=out is None or not console.is_terminal) as bar:
-                line = bar.add_task("rows", total=None)
-                for answer in answers:
-                    target.write(json.dumps(answer, ensure_ascii=False) + "\n")
-                    bar.advance(line)
-        finally:
-            target.flush() if out is None else target.close()
+        shown = Progress(console=console, transient=True, disable=out is None or not console.is_terminal)
+        with _opened(out) as target, shown as bar:
+            line = bar.add_task("rows", total=None)
+            for answer in answers:
+                target.write(json.dumps(answer, ensure_ascii=False) + "\n")
+                bar.advance(line)
     for reason, count in sorted(trained.unlabelled.tally.counts.items()):
         console.print(f"{task}: {count:,} × {reason}", highlight=False, markup=False)
+
+
+@contextlib.contextmanager
+def _opened(out: Path | None) -> Iterator[TextIO]:
+    """Where answers go: the terminal, or a file that is there when all of them are."""
+    if out is None:
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    with replacing(out) as place, place.open("w", encoding="utf-8") as file:
+        yield file

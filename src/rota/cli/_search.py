@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from rota.cli._console import open_console
+from rota.cli._console import open_console, tell
+from rota.cli._dry_run import DryRun, Trainings, show_runs
 from rota.cli._fields import refuse_decided, with_option_flags, with_plan_flags
 from rota.cli._tables import number
 from rota.errors import RotaError
 from rota.methods import METHODS, InnerRuns, find_ratio
+from rota.names import folder_name
 from rota.plans import make_plan
-from rota.runlog import SELECTION, Run
+from rota.runlog import INNER, SELECTION, SUMMARY, Run, SelectionRecord, read_record
 from rota.search import load_optuna
 
 if TYPE_CHECKING:
@@ -55,12 +57,13 @@ def search(
         int | None, typer.Option(min=1, metavar="N", help="random ratios first [dim](a third, at most 5)[/dim]")
     ] = None,
     budget_steps: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="begin no trial after so many updates")
+        int | None, typer.Option(min=1, metavar="N", help="begin no trial after this number of updates")
     ] = None,
     name: Annotated[str | None, typer.Option(help="of the study in its storage [dim](made of the tasks)[/dim]")] = None,
     out: Annotated[
         Path | None, typer.Option(help="folder for the trainings [dim](runs/search-TARGET-SEED)[/dim]")
     ] = None,
+    dry_run: DryRun = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
     *,
     options: dict[str, Any],
@@ -81,12 +84,19 @@ def search(
     plan = make_plan(fields, source="the flags")
     if plan.target is None:
         raise RotaError("`rota search` expects --target, or a folder of `rota select`. Found none.")
+    folder = out or Path("runs") / f"search-{folder_name(plan.target, 'target')}-{plan.seed}"
+    tell(f"{folder}: reading {', '.join(plan.tasks)}")
     from rota.plans import tasks_of  # late: they load torch
     from rota.runs import run_plan
 
     names = [task.name for task in tasks_of(plan) if task.trained]
     tasks = [plan.target, *(task for task in names if task != plan.target)]
-    folder = out or Path("runs") / f"search-{plan.target}-{plan.seed}"
+    if dry_run:
+        even = {"method": "cycle", "options": {"weights": dict.fromkeys(tasks, 1)}, "only": tuple(tasks)}
+        done = len(list(folder.glob(f"{INNER}/*/{SUMMARY}")))
+        left = max(0, own.trials * seeds_per_ratio - done)  # at most: some are stopped early
+        show_runs([Trainings("one ratio", plan.model_copy(update=even), left)], folder)
+        return
     told = open_console(stderr=True)
     found = find_ratio(
         InnerRuns(run_plan, plan, folder, progress=told.is_terminal, told=True, outer=False),
@@ -140,9 +150,8 @@ def ratio_table(found: RatioSearch) -> Table:
 def _selected(folder: Path) -> dict[str, Any]:
     """The fields of a run of `rota select`, with the tasks that it chose; the length is for the caller."""
     run = Run(folder)
-    try:
-        chosen = json.loads((folder / SELECTION).read_text(encoding="utf-8"))["chosen"]
-    except (OSError, ValueError, KeyError) as error:
-        raise RotaError(f"Expected a finished folder of `rota select` at {folder}. Found none ({error}).") from error
+    if not (folder / SELECTION).is_file():
+        raise RotaError(f"Expected a finished folder of `rota select` at {folder}. Found none (no {SELECTION}).")
+    chosen = read_record(folder / SELECTION, SelectionRecord)["chosen"]
     own = {name: value for name, value in run.plan.items() if name not in (*DECIDED, "steps", "eval_every")}
     return {**own, "only": chosen}

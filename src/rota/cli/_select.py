@@ -10,11 +10,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from rota.cli._console import open_console
+from rota.cli._console import open_console, tell
+from rota.cli._dry_run import DryRun, show_run
 from rota.cli._fields import refuse_decided, with_option_flags, with_plan_flags
 from rota.cli._tables import number
 from rota.errors import RotaError
 from rota.methods import METHODS
+from rota.names import folder_name
 from rota.plans import make_plan
 from rota.search import FLOOR, select_from
 
@@ -30,6 +32,7 @@ DECIDED = {"method", "steps", "only"}
 def select(
     target: Annotated[str, typer.Option(help="the task that is to be helped")],
     out: Annotated[Path | None, typer.Option(help="folder for the run [dim](runs/select-TARGET-SEED)[/dim]")] = None,
+    dry_run: DryRun = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
     *,
     options: dict[str, Any],
@@ -43,23 +46,26 @@ def select(
     Its options are those of method thompson: --option decay=0.3. Interrupted, the same command goes on.
     """
     refuse_decided("select", DECIDED, fields)
-    from rota.plans import candidates_of  # late: they load torch
-    from rota.runs import run_plan  # late: they load torch
-
     rule = METHODS["autosem"].checked(options)
     bandit = {"floor": FLOOR, **fields.get("options", {})}
     steps = rule.rounds * METHODS["thompson"].checked(bandit).round
     plan = make_plan({**fields, "target": target, "method": "thompson", "options": bandit, "steps": steps}, "the flags")
+    folder = out or Path("runs") / f"select-{folder_name(target, 'target')}-{plan.seed}"
+    tell(f"{folder}: reading {', '.join(plan.tasks)}")
+    from rota.plans import candidates_of  # late: they load torch
+    from rota.runs import run_plan
+
     kept, left_out = candidates_of(plan, rule.candidates)
-    console, told = open_console(), open_console(stderr=True)
+    console = open_console()
     if left_out:
-        line = f"Left out, since of another kind: {', '.join(left_out)}. They take part with --candidates all."
-        told.print(line, highlight=False, markup=False)
+        tell(f"Left out, since of another kind: {', '.join(left_out)}. They take part with --candidates all.")
     if len(kept) < 2:
         raise RotaError(f"`rota select` expects candidates beside the target '{target}'. Found none.")
-    folder = out or Path("runs") / f"select-{target}-{plan.seed}"
     plan = plan.model_copy(update={"only": tuple(kept)})
-    run = run_plan(plan, folder, resume=folder.is_dir(), progress=told.is_terminal)
+    if dry_run:
+        show_run(plan, folder)
+        return
+    run = run_plan(plan, folder, resume=folder.is_dir(), progress=open_console(stderr=True).is_terminal)
     found = select_from(run, rule.top, rule.above, rule.utility)
     if as_json:
         typer.echo(json.dumps({"chosen": found.chosen, "utilities": found.utilities}))

@@ -14,6 +14,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.progress import track
 from rich.table import Table
 
@@ -56,7 +57,7 @@ def simulate(
     """Let methods play the multi-task bandit of Glover & Hokamp (2019): tasks with learning curves and forgetting.
 
     The score is the mean over the arms at the end of a run. The oracle samples from the mixture that every arm needs to
-    reach its best; the best static mixture is found by somebody who knows the environment.
+    reach its best; the best static mixture is found with knowledge of the environment.
     """
     names = chosen_methods(methods)
     playable = [name for name, method in METHODS.items() if name == COUNTERFACTUAL or _playable(method)]
@@ -132,7 +133,7 @@ def _recipe(bandit: MTLBandit, method: Method, seed: int) -> Recipe:
 
 
 def _table(studies: Sequence[Study], title: str) -> Table:
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("policy", no_wrap=True)
     for column in ("score", "± seeds", "gain over\nuniform", "of the\noracle's", "of the best\nstatic's", "won"):
         table.add_column(column, justify="right")
@@ -164,19 +165,17 @@ def _spread(studies: Sequence[Study], name: str) -> str:
 
 
 def _rules(studies: Sequence[Study]) -> Table:
-    """One row per weight λ of the entropy, one column per reward; in each cell the rounds."""
-    table = Table(
-        title="counterfactual by rounds: gain over uniform (environments won)",
-        title_justify="left",
-    )
-    table.add_column("λ")
+    """One row per weight λ of the entropy and round, one column per reward."""
+    title = "counterfactual: gain over uniform (environments won)"
+    table = Table("λ", "round", title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for reward in WORTHS:
         table.add_column(f"r = {reward}", justify="right", no_wrap=True)
     base = _means(studies, "uniform")
     for entropy in dict.fromkeys(rule.entropy for rule in studies[0].rounds):
         finals = [[own.rounds[Rule(reward, entropy)].mean(axis=1) for own in studies] for reward in WORTHS]
         gains = np.array(finals) - base[:, None]  # by reward, environment and round
-        table.add_row(str(entropy), *(" ".join(map(_gain, own.T)) for own in gains))
+        for number in range(gains.shape[-1]):
+            table.add_row("" if number else str(entropy), str(number + 1), *map(_gain, gains[:, :, number]))
     return table
 
 

@@ -8,35 +8,44 @@ from typing import Annotated, Any
 
 import typer
 
-from rota.cli._console import open_console
-from rota.cli._dry_run import show_forecast
+from rota.cli._console import open_console, tell
+from rota.cli._dry_run import DryRun, show_run
 from rota.cli._fields import read_fields, with_plan_flags
 from rota.cli._improve import read_mixture
-from rota.cli._interrupts import resumed_from
+from rota.cli._interrupts import allow, resumed_from
 from rota.cli._tables import score_table
 from rota.errors import RotaError
+from rota.interrupts import GRACE
+from rota.names import folder_name
 from rota.plans import Plan, make_plan, merge_fields
 from rota.runlog import SUMMARY, started_plan
 
+MOVED = ("device", "engine")
+"""Fields of a plan that other hardware may need otherwise."""
 WORTH_SAYING = 0.01
 """Share of the time from which on it is told what it was spent on."""
 
 
-@with_plan_flags(rare=["checkpoint", "mixture", "tracker"])
+@with_plan_flags(rare=["checkpoint", "elastic", "mixture", "tracker", "grace"])
 def train(
     file: Annotated[Path | None, typer.Argument(help="a YAML file with the fields below; flags win over it")] = None,
     out: Annotated[Path | None, typer.Option(help="new folder for the run [dim](runs/METHOD-SEED)[/dim]")] = None,
     resume: Annotated[Path | None, typer.Option(help="continue the run in this folder; with its own settings")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="with --resume: continue from this checkpoint")] = None,
+    elastic: Annotated[
+        bool,
+        typer.Option("--elastic", help="with --resume: in another number of processes, or on another --device, too"),
+    ] = False,
     mixture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="weights from a file of `rota improve`; method fixed by default")
     ] = None,
     tracker: Annotated[
         str | None, typer.Option(metavar="NAME", help="send losses, scores and shares to tensorboard, wandb, mlflow, …")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="show what would be trained and what it costs; train nothing")
-    ] = False,
+    grace: Annotated[
+        float, typer.Option(min=0, help="seconds that Ctrl-C and SIGTERM leave to save the present step")
+    ] = GRACE,
+    dry_run: DryRun = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="no progress bar, no table")] = False,
     *,
     fields: dict[str, Any],
@@ -54,18 +63,26 @@ def train(
         fields.setdefault("method", "fixed")
         fields["options"] = {**options, "weights": read_mixture(mixture)}
     if resume is not None:
-        plan, folder = _resumed(resume, file, out, fields)
+        plan, folder = _resumed(resume, file, out, fields, elastic)
     elif checkpoint is not None:
         raise RotaError("--checkpoint expects --resume FOLDER beside it. Found none.")
+    elif elastic:
+        raise RotaError("--elastic expects --resume FOLDER beside it. Found none.")
     else:
         plan = _planned(file, fields)
-        folder = out or Path("runs") / f"{plan.method}-{plan.seed}"
+        folder = out or Path("runs") / f"{folder_name(plan.method, 'method')}-{plan.seed}"
     if dry_run:
         _forecast(plan, folder, resume)
         return
+    if not quiet:
+        tell(f"{folder}: reading {', '.join(plan.tasks)}")
     from rota.runs import run_plan  # late: it loads torch
 
-    resumed_from(folder, resume is not None, ["--tracker", tracker] if tracker else [])
+    again = {"--tracker": tracker, "--grace": None if grace == GRACE else f"{grace:g}"}
+    again |= {f"--{name}": fields.get(name) for name in MOVED if elastic}
+    flags = [word for flag, said in again.items() if said for word in (flag, said)]
+    resumed_from(folder, resume is not None, ["--elastic", *flags] if elastic else flags)
+    allow(grace)
     done = resume is not None and (folder / SUMMARY).is_file()
     callbacks = []
     if tracker is not None:
@@ -73,7 +90,7 @@ def train(
 
         callbacks.append(TrackerCallback(tracker))
     going_on: bool | str = (checkpoint or True) if resume else False
-    run = run_plan(plan, folder, resume=going_on, progress=not quiet, callbacks=callbacks)
+    run = run_plan(plan, folder, resume=going_on, elastic=elastic, progress=not quiet, callbacks=callbacks)
     if not quiet and int(os.environ.get("RANK", 0)) == 0:
         console = open_console()
         if done:
@@ -89,11 +106,11 @@ def train(
 def _forecast(plan: Plan, folder: Path, resume: Path | None) -> None:
     if resume is not None:
         raise RotaError("--dry-run expects a new run. Found --resume. Leave one of them out.")
-    from rota.runs import forecast  # late: they load torch
-    from rota.training import refuse_old
+    if folder.exists():
+        from rota.training import refuse_old  # late: it loads torch
 
-    refuse_old(folder)  # as the run itself would
-    show_forecast(forecast(plan), folder, open_console())
+        refuse_old(folder)  # as the run itself would
+    show_run(plan, folder)
 
 
 def _planned(file: Path | None, fields: dict[str, Any]) -> Plan:
@@ -101,12 +118,15 @@ def _planned(file: Path | None, fields: dict[str, Any]) -> Plan:
     return make_plan(merge_fields(content, fields), source=str(file) if file else "the flags")
 
 
-def _resumed(folder: Path, file: Path | None, out: Path | None, fields: dict[str, Any]) -> tuple[Plan, Path]:
+def _resumed(
+    folder: Path, file: Path | None, out: Path | None, fields: dict[str, Any], elastic: bool
+) -> tuple[Plan, Path]:
     given = [*(["FILE"] if file else []), *(["--out"] if out else [])]
     started = started_plan(folder)
     if "method" not in started:
         raise RotaError(f"{folder} was started by a program. Continue it there, with `fit(…, resume=True)`.")
-    plan = make_plan(started, source=str(folder))
+    moved = {name: fields[name] for name in MOVED if elastic and name in fields}
+    plan = make_plan({**started, **moved}, source=str(folder))
     if fields:
         wished = make_plan({**started, **fields}, source="the flags")
         given += [f"--{name.replace('_', '-')}" for name in fields if getattr(wished, name) != getattr(plan, name)]

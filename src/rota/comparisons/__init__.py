@@ -3,7 +3,6 @@
 from rota.comparisons._cells import Event, is_finished, run_comparison, steps_done
 from rota.comparisons._comparison import BASELINES, COMPARISON, SINGLE, Cell, Comparison, make_comparison
 from rota.comparisons._equal_cost import equal_cost
-from rota.comparisons._processes import work_through
 
 __all__ = [
     "BASELINES",
@@ -17,5 +16,4 @@ __all__ = [
     "make_comparison",
     "run_comparison",
     "steps_done",
-    "work_through",
 ]

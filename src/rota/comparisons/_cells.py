@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,11 @@ from rota.comparisons._comparison import Cell, Comparison
 from rota.comparisons._processes import work_through
 from rota.errors import RotaError
 from rota.plans import Plan, make_plan
-from rota.runlog import RUN, Run, written_steps
+from rota.runlog import RUN, FolderBusyError, Run, written_steps
 
 UNSETTLED = (None, "auto")  # a run fills these in
+HowItEnded = tuple[str, str]
+"""The kind of the event, and what there is to say about it."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +24,16 @@ class Event:
     """Something that happened to one run of a comparison.
 
     Args:
-        kind: "kept": it was finished already; "started"; "done"; "failed"; "waiting": nothing happened for a while.
+        kind: "kept": it was finished already; "started"; "done"; "failed"; "left": another process is training it;
+            "waiting": nothing happened for a while.
         cell: Whose.
         run: How it ended, if it did.
-        said: What went wrong.
+        said: What went wrong, or who is training it.
+
+    >>> cell = Cell("exp3s", 1, make_plan({"method": "exp3s"}))
+    >>> event = Event("failed", cell, said="The disk is full.")
+    >>> f"{event.cell.name} {event.kind}: {event.said}"
+    'exp3s-1 failed: The disk is full.'
     """
 
     kind: str
@@ -35,16 +43,37 @@ class Event:
 
 
 def run_comparison(comparison: Comparison, out: Path, jobs: int = 1, progress: bool = False) -> Iterator[Event]:
-    """Train whatever is missing in `out`, and tell what happens.
+    """Train whatever is missing in `out`, and tell what happens. What another process is training is left to it, and
+    looked at once more at the end: by then it may be finished, or given up.
 
     Args:
         comparison: What to train.
         out: A folder; each run gets one in it.
         jobs: Processes at a time. How many threads a run has is part of its plan, so this changes no number.
         progress: Whether each run shows a bar; only without other processes.
+
+    >>> import tempfile
+    >>> from rota.comparisons import make_comparison
+    >>> content = {"methods": ["uniform"], "without": ["proportional", "union", "temperature"]}
+    >>> comparison = make_comparison(content, {"tasks": ["digits"], "steps": 2, "device": "cpu"}, seeds=[0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first = [(event.cell.name, event.kind) for event in run_comparison(comparison, Path(folder))]
+    ...     again = [(event.cell.name, event.kind) for event in run_comparison(comparison, Path(folder))]
+    >>> first, again
+    ([('uniform-0', 'started'), ('uniform-0', 'done')], [('uniform-0', 'kept')])
     """
+    left: list[Cell] = []
+    for event in _train_missing(comparison.cells, out, jobs, progress):
+        if event.kind == "left" and event.cell is not None:
+            left.append(event.cell)
+        else:
+            yield event
+    yield from _train_missing(left, out, jobs, progress)
+
+
+def _train_missing(cells: Sequence[Cell], out: Path, jobs: int, progress: bool) -> Iterator[Event]:
     open_cells = []
-    for cell in comparison.cells:
+    for cell in cells:
         if is_finished(cell.plan, cell.folder(out)):
             yield Event("kept", cell, Run(cell.folder(out)))
         else:
@@ -58,12 +87,32 @@ def run_comparison(comparison: Comparison, out: Path, jobs: int = 1, progress: b
 
 
 def steps_done(cell: Cell, out: Path) -> int:
-    """Updates of a run so far."""
+    """Updates of a run so far.
+
+    >>> import tempfile
+    >>> from rota.comparisons import make_comparison
+    >>> from rota.testing import written_run
+    >>> cell = make_comparison({"methods": ["auto"]}, {"steps": 20}, seeds=[0]).cells[0]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = written_run({"rte": [0.5]}, every=12, finished=False, folder=cell.folder(Path(folder)))
+    ...     f"{steps_done(cell, Path(folder))} of {cell.plan.steps}"
+    '12 of 20'
+    """
     return written_steps(cell.folder(out))
 
 
 def is_finished(plan: Plan, folder: Path) -> bool:
-    """Whether the folder holds the finished run of this plan."""
+    """Whether the folder holds the finished run of this plan.
+
+    >>> import tempfile
+    >>> from rota.testing import written_run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     plan = make_plan({"method": "exp3s", "seed": 1, "steps": 100, "tasks": ["rte"]})
+    ...     kept = json.loads(plan.model_dump_json())
+    ...     _ = written_run({"rte": [0.5]}, folder=Path(folder) / "exp3s-1", plan=kept)
+    ...     is_finished(plan, Path(folder) / "exp3s-1"), is_finished(plan, Path(folder) / "exp3s-2")
+    (True, False)
+    """
     if not (folder / RUN).is_file() or not Run(folder).finished:
         return False
     stored, asked = Run(folder).plan, json.loads(plan.model_dump_json())
@@ -75,28 +124,33 @@ def is_finished(plan: Plan, folder: Path) -> bool:
 def _side_by_side(cells: list[Cell], out: Path, jobs: int) -> Iterator[Event]:
     by_name = {cell.name: cell for cell in cells}
     items = [(cell.name, cell.plan.model_dump(exclude_unset=True), str(cell.folder(out))) for cell in cells]
-    for kind, item, said in work_through(items, _work, jobs):
+    for kind, item, ended in work_through(items, _work, jobs):
         if kind == "done":
-            yield _ended(by_name[item[0]], out, said)
+            yield _ended(by_name[item[0]], out, ended)
+        elif kind == "died":
+            yield _ended(by_name[item[0]], out, ("failed", ended))
         else:
             yield Event(kind, by_name[item[0]] if item else None)
 
 
-def _work(item: tuple[str, dict[str, Any], str]) -> str | None:
+def _work(item: tuple[str, dict[str, Any], str]) -> HowItEnded:
     _, fields, folder = item
     return _trained(make_plan(fields), Path(folder), progress=False)
 
 
-def _trained(plan: Plan, folder: Path, progress: bool) -> str | None:
-    """Train; what went wrong, or None."""
+def _trained(plan: Plan, folder: Path, progress: bool) -> HowItEnded:
+    """Train; how it ended."""
     from rota.runs import run_plan  # late: it loads torch
 
     try:
         run_plan(plan, folder, resume=folder.is_dir(), progress=progress)
+    except FolderBusyError as error:
+        return "left", str(error)
     except Exception as error:  # whatever it is, the others go on
-        return str(error) if isinstance(error, RotaError) else f"{type(error).__name__}: {error}"
-    return None
+        return "failed", str(error) if isinstance(error, RotaError) else f"{type(error).__name__}: {error}"
+    return "done", ""
 
 
-def _ended(cell: Cell, out: Path, said: str | None) -> Event:
-    return Event("failed", cell, said=said) if said is not None else Event("done", cell, Run(cell.folder(out)))
+def _ended(cell: Cell, out: Path, ended: HowItEnded) -> Event:
+    kind, said = ended
+    return Event(kind, cell, Run(cell.folder(out)) if kind == "done" else None, said)

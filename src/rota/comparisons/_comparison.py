@@ -12,11 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rota.errors import RotaError, describe_mistakes, unknown_name
 from rota.methods import METHODS
+from rota.names import folder_name
 from rota.plans import MERGED, Plan, make_plan, merge_fields
 
 BASELINES = ("uniform", "proportional", "union", "temperature")
 """Part of every comparison, unless switched off by name: many a clever mixer does not beat them."""
 COMPARISON = "comparison.json"
+"""File of a comparison: what a reader of its folder has to know beside the runs."""
 UNNAMED = {"method": BASELINES[0]}
 """What a variant is trained by that names no method: variants differ in what they name, and in nothing else."""
 SINGLE = "single-"
@@ -44,7 +46,12 @@ class _File(BaseModel):
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a comparison."""
+    """One run of a comparison.
+
+    >>> made = make_comparison({"methods": ["auto"]}, {"steps": 20}, seeds=[0])
+    >>> made.cells[0].variant, made.cells[0].seed
+    ('uniform', 0)
+    """
 
     variant: str
     seed: int
@@ -64,10 +71,14 @@ class Comparison:
 
     Args:
         about: What it is for.
-        cells: All runs, one variant after the other within each seed: whoever stops early has whole seeds.
+        cells: All runs, one variant after the other within each seed: if it stops early, whole seeds are finished.
         baseline: The variant that all others are compared with.
         budget: What is equal: "updates", or "forwards", forward passes of one example and what costs as much.
         claims: What is said about its results, as `rota.analysis.Claim` reads it.
+
+    >>> made = make_comparison({"methods": ["auto"]}, {"steps": 20}, seeds=[0])
+    >>> list(made.variants)
+    ['uniform', 'proportional', 'union', 'temperature', 'auto']
     """
 
     about: str
@@ -81,7 +92,7 @@ class Comparison:
         return list(dict.fromkeys(cell.variant for cell in self.cells))
 
     def with_steps(self, steps: Mapping[str, int]) -> Comparison:
-        """The same with so many updates for each variant."""
+        """The same comparison with these numbers of updates for the variants."""
         cells = (replace(cell, plan=cell.plan.model_copy(update={"steps": steps[cell.variant]})) for cell in self.cells)
         return replace(self, cells=tuple(cells))
 
@@ -116,6 +127,10 @@ def make_comparison(
         seeds: Instead of those of the file.
         source: Where the content comes from, for complaints.
         full: Take what the file says under `full`, too.
+
+    >>> made = make_comparison({"methods": ["auto", "exp3s"]}, {"steps": 20}, seeds=[0, 1])
+    >>> made.baseline, [cell.name for cell in made.cells][:3]
+    ('uniform', ['uniform-0', 'proportional-0', 'union-0'])
     """
     file = _read(content, source)
     if file.commands:
@@ -131,6 +146,8 @@ def make_comparison(
     if not variants:
         raise RotaError(f"{source}: expected methods or variants to compare. Found none.")
     variants |= {f"{SINGLE}{task}": _alone(task, file, fields) for task in file.singles}
+    for name in variants:
+        folder_name(name, "variant")
     for field in fields.keys() - MERGED:
         if any(field in own for name, own in variants.items() if not name.startswith(SINGLE)):
             raise RotaError(

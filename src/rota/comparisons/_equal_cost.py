@@ -21,12 +21,22 @@ def equal_cost(comparison: Comparison, out: Path, jobs: int = 1) -> Comparison:
 
     The cost is that of the ledger: forward passes of one example, a backward pass counting as two, evaluations not at
     all.
+
+    >>> import tempfile
+    >>> from rota.comparisons import make_comparison
+    >>> content = {"variants": {"plain": {"batch_size": 32}, "small": {"batch_size": 16}}, "baseline": "plain"}
+    >>> content |= {"without": ["uniform", "proportional", "union", "temperature"]}
+    >>> comparison = make_comparison(content, {"tasks": ["digits"], "steps": 20, "device": "cpu"}, seeds=[0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = equal_cost(comparison, Path(folder))
+    >>> {cell.variant: cell.plan.steps for cell in found.cells}
+    {'plain': 20, 'small': 40}
     """
     first = comparison.cells[0].seed
     pilots = tuple(_pilot(cell) for cell in comparison.cells if cell.seed == first)
     costs = {}
     for event in run_comparison(replace(comparison, cells=pilots), out / PILOTS, jobs):
-        if event.kind == "failed" and event.cell is not None:
+        if event.kind in ("failed", "left") and event.cell is not None:
             raise RotaError(f"The pilot of '{event.cell.variant}' expects to be trained. Found: {event.said}")
         if event.run is not None and event.cell is not None:
             costs[event.cell.variant] = _cost_per_step(event.run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -11,9 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from rota.interrupts import GRACE, save_on_signals
+
 TICK = 1.0  # seconds after which a waiting caller hears that nothing has happened
 ORPHANED = 0.2  # seconds after which a process notices that its parent is gone
-Work = Callable[[Any], str | None]
+Work = Callable[[Any], Any]
 
 
 class _Worker:
@@ -31,8 +34,8 @@ class _Worker:
         self.item = item
         self.pipe.send(item)
 
-    def result(self) -> tuple[bool, str | None]:
-        """Whether it lives, and what it said."""
+    def result(self) -> tuple[bool, Any]:
+        """Whether it lives, and what its work returned, or how it died."""
         try:
             return True, self.pipe.recv()
         except EOFError:
@@ -40,23 +43,26 @@ class _Worker:
             return False, f"its process died (exit code {self.process.exitcode})"
 
     def end(self) -> None:
-        self.process.terminate()
+        """Wait until it has saved what it trains, after it was asked to end."""
+        self.process.join(GRACE)
+        self.process.kill()
         self.process.join()
         self.pipe.close()
 
 
-def work_through(items: Sequence[Any], work: Work, processes: int) -> Iterator[tuple[str, Any, str | None]]:
+def work_through(items: Sequence[Any], work: Work, processes: int) -> Iterator[tuple[str, Any, Any]]:
     """Do all items, several at a time; say what happens.
 
     A process that dies (out of memory, killed) takes only its own item with it.
 
     Args:
         items: Plain objects that can be sent to a process.
-        work: A function at the top of a module; returns what went wrong, or None.
+        work: A function at the top of a module; returns a plain object.
         processes: At most so many at a time.
 
     Yields:
-        ("started", item, None), ("done", item, what went wrong), and from time to time ("waiting", None, None).
+        ("started", item, None), ("done", item, what was returned), ("died", item, how), and at intervals
+        ("waiting", None, None).
     """
     waiting, idle = list(items), [_Worker(work) for _ in range(min(processes, len(items)))]
     busy: dict[Connection, _Worker] = {}
@@ -73,28 +79,28 @@ def work_through(items: Sequence[Any], work: Work, processes: int) -> Iterator[t
             for pipe in ready:
                 worker = busy.pop(pipe)  # type: ignore[call-overload]
                 alive, said = worker.result()
-                yield "done", worker.item, said
+                yield "done" if alive else "died", worker.item, said
                 if alive or waiting:
                     idle.append(worker if alive else _Worker(work))
     finally:
-        for worker in [*idle, *busy.values()]:
+        left = [*idle, *busy.values()]
+        for worker in left:
+            worker.process.terminate()
+        for worker in left:
             worker.end()
 
 
 def _serve(pipe: Connection, work: Work) -> None:
     """What a process does: everything that comes through the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends us by another one
     threading.Thread(target=_die_with, args=(os.getppid(),), daemon=True).start()
-    while True:
-        try:
-            item = pipe.recv()
-        except EOFError:
-            return
-        pipe.send(work(item))
+    with contextlib.suppress(EOFError, KeyboardInterrupt), save_on_signals():
+        while True:
+            pipe.send(work(pipe.recv()))
 
 
 def _die_with(parent: int) -> None:
-    """A parent that was killed cannot end us. Whoever starts it again would find us writing into the same folder."""
+    """End with the parent: one that was killed cannot end us, and a restart would write into the same folder."""
     while os.getppid() == parent:
         time.sleep(ORPHANED)
     os._exit(1)

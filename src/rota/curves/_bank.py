@@ -58,6 +58,10 @@ class Bank:
         blurs: Variance of the mean that it is fitted to, [T].
         tilts: Variance of its rise, [T, S].
         middles: Where on the shape that mean is, [T, S].
+
+    >>> bank = fit_bank(np.array([[0.2, 0.5, 0.6]]), np.full((1, 3), 10.0), np.array([0.05]), np.array([30.0]))
+    >>> bank.scores(np.array([[30.0, 60.0]])).round(2)
+    array([[0.62, 0.64]])
     """
 
     visits: Floats
@@ -128,6 +132,10 @@ def fit_bank(means: Floats, sizes: Floats, noise: Floats, visits: Floats, places
         noise: Standard deviation of one score, [T].
         visits: All of them, [T].
         places: After how many visits each mean was, where it is not the mean of the visits themselves, [T, B].
+
+    >>> bank = fit_bank(np.array([[0.2, 0.5, 0.6]]), np.full((1, 3), 10.0), np.array([0.05]), np.array([30.0]))
+    >>> float(bank.weights.sum().round(6))
+    1.0
     """
     if places is None:
         places = np.cumsum(sizes, axis=1) - (sizes - 1) / 2

@@ -23,6 +23,12 @@ class Curve:
         visits: How many were seen.
         noise: Standard deviation of one score around the curve.
         bank: The shapes, fitted to this task alone.
+
+    >>> curve = fit_curve(1 - np.exp(-np.arange(60) / 20))
+    >>> curve(np.array([30, 60, 120])).round(2)
+    array([0.76, 0.95, 1.  ])
+    >>> [round(number, 2) for number in curve.gain_until(120)]
+    [0.05, 0.0]
     """
 
     visits: float

@@ -1,4 +1,4 @@
-"""Spend a budget of steps where curves promise most."""
+"""Spend a budget of steps where curves predict the largest gain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ EQUAL = 1e-12  # gains that differ by no more than rounding does
 
 def expected_scores(curve: Curve, steps: int, shares: Floats) -> Floats:
     """The expected score of a task that gets each of these shares of the steps. The visits vary as those of a coin that
-    is tossed for each step; three points stand for them (Gauss–Hermite)."""
+    is tossed for each step; three points stand for them (Gauss–Hermite).
+
+    >>> from rota.curves import fit_curve
+    >>> curve = fit_curve(1 - np.exp(-np.arange(60) / 20))
+    >>> expected_scores(curve, steps=100, shares=np.array([0.1, 0.5, 0.9])).round(2)
+    array([0.35, 0.91, 1.  ])
+    """
     mean, spread = steps * shares, np.sqrt(3 * steps * shares * (1 - shares))
     found: Floats = 2 / 3 * curve(mean) + (curve(np.maximum(mean - spread, 0)) + curve(mean + spread)) / 6
     return found
@@ -30,6 +36,11 @@ def filled(curves: Sequence[Curve], steps: int, floor: float = 0.25) -> Floats:
         curves: Of the tasks.
         steps: The budget.
         floor: Share of a fair share that every task gets.
+
+    >>> from rota.curves import fit_curve
+    >>> slow, done = fit_curve(np.arange(60) / 200), fit_curve(np.full(60, 0.9))
+    >>> filled([slow, done], steps=100).round(2)
+    array([0.88, 0.12])
     """
     least = floor / len(curves)
     rest = 1 - floor
@@ -38,8 +49,8 @@ def filled(curves: Sequence[Curve], steps: int, floor: float = 0.25) -> Floats:
 
 
 def allotted(scores: Floats) -> Floats:
-    """Cut a budget into equal parts and give each part to the task where it brings most; what brings nothing to anybody
-    is spread evenly.
+    """Cut a budget into equal parts and give each part to the task where it brings most; parts that bring no gain are
+    spread evenly.
 
     Args:
         scores: Of each task (row) with 0, 1, 2, … all parts.
@@ -57,6 +68,9 @@ def shared_out(gains: Floats, lean: Floats | None = None) -> Floats:
     Args:
         gains: Of each task (row) by its first, second, … part.
         lean: Added to all gains of a task, so that equals are told apart.
+
+    >>> shared_out(np.array([[0.5, 0.1, 0.0], [0.2, 0.2, 0.1]])).round(2)
+    array([0.33, 0.67])
     """
     count, parts = gains.shape
     gains = gains.copy()

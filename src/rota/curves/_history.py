@@ -21,6 +21,14 @@ class History(ByTask):
 
     Args:
         tasks: Their names.
+
+    >>> history = History(["rte", "mrpc"])
+    >>> for visit in range(40):
+    ...     history.add(0, 2.0 - visit / 40)
+    ...     history.add(1, 1.0)
+    >>> bank, noise = history.fitted(starts=1.0, slopes=-0.5)
+    >>> bank.flat.round(1)
+    array([0. , 0.4])
     """
 
     def __init__(self, tasks: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Are rows learned from, or learned by heart?"""
+"""How much of the fall of a training loss is overfitting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PassBoundaries(ByTask):
     """How far the loss of a task falls where one pass over its rows ends and the next begins.
 
     Inside a pass every row is new to that pass, so a loss falls as the task is learned. A row of the next pass was
-    seen once more: what its own memory is worth shows as a step at the border. With q the means of the quarters of a
+    seen once more: what its own memory is worth shows as a step at the boundary. With q the means of the quarters of a
     pass and q′ those of the next one, the step beyond the slope on both sides of it, and the whole fall from one last
     quarter to the next, are
 
@@ -31,6 +31,12 @@ class PassBoundaries(ByTask):
     Args:
         tasks: Their names.
         lengths: Visits in a pass over each task's rows; those of less than four say nothing.
+
+    >>> staircase = PassBoundaries(["rte"], np.array([8.0]))
+    >>> for visit in range(32):
+    ...     staircase.add(0, 2.0 - visit // 8 * 0.5)
+    >>> staircase.shares(scales=np.array([2.0]), noise=np.array([0.01])).round(2)
+    array([1.])
     """
 
     def __init__(self, tasks: Sequence[str], lengths: Floats) -> None:
@@ -65,10 +71,10 @@ class PassBoundaries(ByTask):
         self._before[k], self._sums[k] = means, 0.0
 
     def shares(self, scales: Floats, noise: Floats) -> Floats:
-        """The share of each task's fall that is memory, between 0 and 1.
+        """The share of each loss's fall that is overfitting, between 0 and 1.
 
-        A task is believed to be like the others, and all of them to memorise, as far as their own losses do not say
-        otherwise: means of normal distributions, in closed form.
+        The prior is that tasks are similar and that all of them overfit; their losses correct it. Posterior means of
+        normal distributions, in closed form.
 
         Args:
             scales: What a loss of each task is divided by, so that they can be compared.

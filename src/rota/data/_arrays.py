@@ -65,7 +65,7 @@ class ArrayWriter:
 
 
 def open_arrays(folder: Path) -> tuple[Arrays, dict[str, Any]]:
-    """Arrays that stay on the disk until somebody looks at them. They may be written to, as torch wants it; the files
+    """Arrays that stay on the disk until they are read. They may be written to, as torch wants it; the files
     stay as they are."""
     meta = json.loads((folder / "meta.json").read_text())
     arrays = {}

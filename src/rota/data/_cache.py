@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -12,11 +13,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from rota.data._arrays import Arrays, ArrayWriter, open_arrays
 from rota.errors import RotaError
 
+UNFINISHED = "tmp-"  # how the names of folders begin that are being made
 MakeTokens = Callable[[ArrayWriter], dict[str, Any]]
 """Writes arrays and returns what is to be remembered with them."""
 
@@ -31,7 +33,7 @@ def default_cache() -> Path:
 def kept(cache: Path, name: str, key: Any, make: MakeTokens) -> tuple[Arrays, dict[str, Any]]:
     """Arrays from the cache, made now if they are not there.
 
-    A folder is written under another name and then renamed: whoever looks finds it whole or not at all. Of several
+    A folder is written under another name and then renamed: a reader finds it whole or not at all. Of several
     processes that want the same, one makes it and the others wait.
 
     Args:
@@ -45,14 +47,23 @@ def kept(cache: Path, name: str, key: Any, make: MakeTokens) -> tuple[Arrays, di
     folder = cache / f"{readable}-{digest}"
     if not (folder / "meta.json").is_file():
         cache.mkdir(parents=True, exist_ok=True)
+        _drop_leftovers(cache)
         with FileLock(cache / f"{folder.name}.lock"):
             if not (folder / "meta.json").is_file():
                 _make(folder, make)
     return open_arrays(folder)
 
 
+def _drop_leftovers(cache: Path) -> None:
+    """Remove what processes have left that were killed while they made something: nobody holds its lock."""
+    for leftover in cache.glob(f"{UNFINISHED}*"):
+        lock = FileLock(cache / f"{leftover.name.removeprefix(UNFINISHED).rpartition('-')[0]}.lock")
+        with contextlib.suppress(Timeout), lock.acquire(timeout=0):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
 def _make(folder: Path, make: MakeTokens) -> None:
-    temporary = folder.with_name(f"tmp-{folder.name}-{uuid.uuid4().hex[:8]}")
+    temporary = folder.with_name(f"{UNFINISHED}{folder.name}-{uuid.uuid4().hex[:8]}")
     temporary.mkdir()
     writer = ArrayWriter(temporary)
     try:

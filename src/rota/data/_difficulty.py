@@ -1,5 +1,5 @@
-"""How difficult a set of labelled texts is before anybody trains on it: EDM (Collins et al. 2018), which paper 002
-compares with the order in which tasks get their turn."""
+"""How difficult a set of labelled texts is before training: EDM (Collins et al. 2018), which Pilault et al. (2021)
+compare with the order in which tasks are sampled."""
 
 from __future__ import annotations
 
@@ -42,6 +42,9 @@ class Difficulty(NamedTuple):
         overlap: 1 - the smallest Hellinger distance between the words of two classes.
         information: The mean of a matrix over the most frequent words of the classes: entropies on its diagonal, what
             two classes share elsewhere.
+
+    >>> Difficulty(distinct=0.1, imbalance=0.2, diversity=0.7, overlap=0.5, information=0.3).total
+    1.8
     """
 
     distinct: float

@@ -6,6 +6,7 @@ import csv
 import gzip
 import importlib
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +30,9 @@ class Record:
         """A field that must be there."""
         if column not in self.fields:
             have = ", ".join(map(str, self.fields))
-            raise RotaError(f"{self.where}: expected a column '{column}'. Found {have or 'none'}.")
+            unsplit = len(self.fields) == 1 and column in re.split(r"[;,\t|]", have)
+            hint = " Separate columns by commas in a .csv, by tabs in a .tsv." if unsplit else ""
+            raise RotaError(f"{self.where}: expected a column '{column}'. Found {have or 'none'}.{hint}")
         if self.fields[column] is None:
             raise RotaError(f"{self.where}: expected a value in column '{column}'. Found none.")
         return self.fields[column]

@@ -115,8 +115,8 @@ AVERAGES: dict[str, dict[str, tuple[str, ...]]] = {
         "stsb": ("spearman",),
     },
 }
-"""GLUE averages by name, as paper 001 (8 tasks, the mean of each task's metrics) and paper 002 (9 entries, the matched
-and mismatched rows of MNLI apart) compute them."""
+"""GLUE averages by name: as Glover & Hokamp 2019 compute it (8 tasks, the mean of each task's metrics), and as
+Pilault et al. 2021 do (9 entries, the matched and mismatched rows of MNLI apart)."""
 
 
 def glue_averages(results: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from rota.data._files import Record, Tally, needed
 from rota.errors import RotaError
+from rota.hub import asked_briefly, offline
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,13 @@ class Hub:
         looked = f"in {data}" if data is not None else "in a folder (none is named: Plan(data=…))"
         datasets = needed("datasets", f"Task '{task}' was not found {looked}; a data set from the hub", "hub")
         try:
-            found = datasets.load_dataset(self.path, self.config)
+            with asked_briefly():
+                found = datasets.load_dataset(self.path, self.config)
         except Exception as error:  # the hub has many ways to say no
-            said = " ".join(str(error).split())[:200]
+            said = offline() or f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
             raise RotaError(
-                f"Expected the files of task '{task}' {looked}, or {self.path} on the hub. "
-                f"Found neither ({type(error).__name__}: {said})."
+                f"Expected the files of task '{task}' {looked}, or {self.path} on the hub. Found neither ({said}). "
+                f"Name the folder that has them: Plan(data=…)."
             ) from error
         return {
             split: HubSplit(self, tuple(found[name] for name in names))

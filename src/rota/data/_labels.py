@@ -43,7 +43,8 @@ class Labels:
         if type(value) is int and 0 <= value < len(self.names) and not any(map(_is_number, self.names)):
             return value
         shown = ", ".join(self.names[:10]) + (" …" if len(self.names) > 10 else "")
-        raise RotaError(f"{wish} among {shown} in column '{column}'. Found {value!r}.")
+        hint = "" if text else " A task of your own may skip such rows: `without_label: leave out`."
+        raise RotaError(f"{wish} among {shown} in column '{column}'. Found {value!r}.{hint}")
 
 
 def label_name(value: Any) -> str:

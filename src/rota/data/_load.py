@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rota.data._digits import DIGITS
+from rota.data._files import FORMATS
 from rota.data._glue import GLUE
 from rota.data._multimnist import TASKS as MULTIMNIST
 from rota.data._multimnist import load_multimnist
@@ -51,6 +52,7 @@ def _suite(name: str, found: Any) -> Suite | None:
 
 
 SUITES: PluginTable[Suite] = PluginTable({suite.name: suite for suite in OWN}, {"rota.tasks": _suite})
+"""Suites by name: those of the house, and those of plug-ins."""
 
 
 def load_tasks(names: Sequence[str], reading: Reading | None = None) -> list[Task]:
@@ -59,6 +61,9 @@ def load_tasks(names: Sequence[str], reading: Reading | None = None) -> list[Tas
     Args:
         names: Tasks; suites, which stand for all of their tasks; or YAML files that describe tasks of one's own.
         reading: Where texts are found and how they are cut.
+
+    >>> [task.name for task in load_tasks(["digits"])]
+    ['left', 'right', 'larger', 'parity', 'noise']
     """
     reading = reading or Reading()
     homes = _homes(names)
@@ -73,6 +78,12 @@ def load_tasks(names: Sequence[str], reading: Reading | None = None) -> list[Tas
                 wanted.append(task.name)
         elif name in SUITES or name in homes:
             wanted += SUITES[name].tasks if name in SUITES else [name]
+        elif Path(name).suffix in FORMATS:
+            raise RotaError(
+                f"Expected tasks by name, or a YAML file that describes them. Found a table, {name}. Describe it in a "
+                f"file such as mine.yaml: {{name: mine, kind: classification, train: {Path(name).name}, dev: 0.1, "
+                f"text: text, label: label}}."
+            )
         else:
             raise unknown_name("task", name, [*SUITES, *homes])
     _refuse_twins(wanted, own)
@@ -100,7 +111,11 @@ def is_file(name: str) -> bool:
 
 
 def named_task(name: str) -> NamedTask | None:
-    """What is known of a published text task."""
+    """What is known of a published text task.
+
+    >>> named_task("rte").same_as, named_task("no such task")
+    (None, None)
+    """
     return next((task for suite in SUITES.loaded.values() for task in suite.named if task.name == name), None)
 
 

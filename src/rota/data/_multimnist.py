@@ -53,7 +53,7 @@ def load_multimnist(folder: Path) -> list[Task]:
 
     Each task's notes keep the SHA-256 of the four files, one after the other and unpacked.
 
-    Where this differs from the released code: that pairs the training pictures before anybody sets dev rows aside.
+    Where this differs from the released code: that pairs the training pictures before dev rows are set aside.
 
     Reference: Sener & Koltun, "Multi-Task Learning as Multi-Objective Optimization", NeurIPS 2018.
     """
@@ -90,6 +90,10 @@ class PictureRows:
     Args:
         pictures: [N, side, side], one byte per pixel.
         labels: One per picture.
+
+    >>> rows = PictureRows(torch.full((3, 2, 2), 255, dtype=torch.uint8), torch.arange(3))
+    >>> rows.batch(np.array([1])).inputs["image"].max()
+    tensor(1.)
     """
 
     def __init__(self, pictures: Tensor, labels: Tensor) -> None:

@@ -35,6 +35,9 @@ class Reading:
         encoder: Whose tokenizer cuts the texts.
         longest: Most tokens in a text.
         cache: Where tokens are kept; None: the user's cache folder.
+
+    >>> Reading(encoder="minilm", longest=64).longest
+    64
     """
 
     data: Path | None = None
@@ -118,6 +121,11 @@ class NamedTask:
         files: The files of each split, alternatives in their order.
         hub: Where the hub has it.
         same_as: The name of a task with the same rows, which is refused beside it.
+
+    >>> from rota.data import named_task
+    >>> rte = named_task("rte")
+    >>> rte.name, rte.folders
+    ('rte', ('glue/RTE', 'RTE', 'GLUE/RTE', 'glue_data/RTE'))
     """
 
     name: str

@@ -10,18 +10,19 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from rota.data._cache import content_of, default_cache, kept
 from rota.data._examples import Form
-from rota.data._files import Read, Record, Tally, needed, reader_for
+from rota.data._files import FORMATS, Read, Record, Tally, needed, reader_for
 from rota.data._forms import Choices, Classified, Scored
 from rota.data._forms_inside import Answered, Tagged
 from rota.data._labels import Labels, label_name
 from rota.data._layouts import read_conll, read_squad, renamed
 from rota.data._named import Reading, Split, load_text_task
-from rota.errors import RotaError, describe_mistakes
+from rota.errors import RotaError, describe_mistakes, yaml_fault
 from rota.seeds import generator
+from rota.settings import refuse_yes
 from rota.tasks import Task
 
 
@@ -38,6 +39,8 @@ def _named(values: Any) -> Any:
 Columns = Annotated[tuple[str, ...], BeforeValidator(_listed), Field(min_length=1)]
 LAYOUTS = {"tagging": (".conll", ".txt", ".iob"), "answer": (".json",)}
 """Ends of the names of files that are no tables, by kind."""
+USUAL_COLUMNS = {"tagging": {"text": "words", "label": "tags"}}
+"""Columns where none are named, where they are not `text` and `label`."""
 
 
 class OwnTask(BaseModel):
@@ -50,19 +53,26 @@ class OwnTask(BaseModel):
     train: str | None = Field(None, description="file, or folder of a `datasets` data set with a split `train`")
     dev: str | float | None = Field(None, description="file, or the share of the training rows that is cut off for it")
     test: str | None = None
-    text: Columns = Field(("text",), max_length=2, description="column of the text, or two columns")
-    label: str = "label"
+    text: Columns = Field(
+        ("text",), max_length=2, description="column of the text, or two columns; of tagging `words` by default"
+    )
+    label: str = Field("label", description="column of the label; of tagging `tags` by default")
     labels: Annotated[tuple[str, ...] | None, BeforeValidator(_named)] = Field(
         None, description="classes or tags in their order; inferred if absent"
     )
     choices: Columns | None = Field(None, description="columns of the choices, or one column with a list")
-    metrics: tuple[str, ...] = ("accuracy",)
+    metrics: tuple[str, ...] = Field(("accuracy",), min_length=1)
     without_label: Literal["refuse", "leave out"] = "refuse"
     auxiliary: bool = False
     batch_size: int | None = Field(None, ge=1)
-    loss_weight: float = Field(1.0, ge=0)
+    loss_weight: float = Field(1.0, ge=0, allow_inf_nan=False)
     stop_after: int | None = Field(None, ge=1)
     folder: str = Field("", exclude=True, description="of the file that describes it")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _yes_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
+        return refuse_yes(value, cls.model_fields[info.field_name or ""].annotation)
 
     @property
     def layout(self) -> Read:
@@ -79,7 +89,7 @@ def own_tasks(path: Path) -> list[OwnTask]:
     except OSError as error:
         raise RotaError(f"Expected a YAML file with tasks at {path}. Found none ({error.strerror}).") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise RotaError(f"{path}: expected YAML. Found {' '.join(str(error).split())[:200]}.") from error
+        raise RotaError(f"{path}: expected YAML. Found {yaml_fault(error)}.") from error
     found = []
     for number, fields in enumerate(content if isinstance(content, list) else [content], start=1):
         if not isinstance(fields, dict):
@@ -94,7 +104,8 @@ def own_tasks(path: Path) -> list[OwnTask]:
 def own_task(fields: Mapping[str, Any], source: str, folder: Path) -> OwnTask:
     """One task from plain fields; report every wrong field at once."""
     try:
-        own = OwnTask.model_validate({**fields, "folder": str(folder)})
+        usual = USUAL_COLUMNS.get(fields.get("kind", ""), {}) if isinstance(fields.get("kind"), str) else {}
+        own = OwnTask.model_validate({**usual, **fields, "folder": str(folder)})
     except ValidationError as error:
         known = [name for name in OwnTask.model_fields if name != "folder"]
         raise RotaError(f"{source}: {describe_mistakes(error.errors(), known)}") from error
@@ -126,11 +137,13 @@ def load_own(own: OwnTask, reading: Reading) -> Task:
     )
 
 
-def own_form(notes: Mapping[str, Any]) -> tuple[Form, list[Read]]:
-    """The form of a task from the notes of a run, to predict with it, and readers of files that are no tables."""
+def own_form(notes: Mapping[str, Any], path: Path) -> tuple[Form, list[Read]]:
+    """The form of a task from the notes of a run, to predict with it from a file, and readers beside the plain one."""
     own = own_task(notes["own"], "the run", Path())
     form = _form(own, {"labels": list(own.labels or ()), "choices": notes.get("choices", 0)})
-    return form, [own.layout] if own.kind in LAYOUTS else []
+    plain = own.kind in USUAL_COLUMNS and path.suffix in FORMATS
+    tables = [_also_plain(own, reader_for(path))] if plain else []
+    return form, [*tables, own.layout] if own.kind in LAYOUTS else []
 
 
 @dataclass(frozen=True)
@@ -212,7 +225,25 @@ def _split(own: OwnTask, name: str, value: str) -> Split | Folder:
         return Folder(path, name)
     if not path.is_file():
         raise RotaError(f"Task '{own.name}' expects a file for {name}. Found none at {path}.")
-    return Split((path,), own.layout if path.suffix in LAYOUTS.get(own.kind, ()) else reader_for(path))
+    if path.suffix in LAYOUTS.get(own.kind, ()):
+        return Split((path,), own.layout)
+    return Split((path,), _also_plain(own, reader_for(path)) if own.kind in USUAL_COLUMNS else reader_for(path))
+
+
+def _also_plain(own: OwnTask, read: Read) -> Read:
+    """A reader that takes columns `text` and `label` where a kind has other usual names, and these are absent."""
+    usual = USUAL_COLUMNS[own.kind]
+    plain = {
+        usual[field]: field for field, name in (("text", own.text[0]), ("label", own.label)) if name == usual[field]
+    }
+
+    def read_either(path: Path, tally: Tally) -> Iterator[Record]:
+        for record in read(path, tally):
+            fields = record.fields
+            added = {to: fields[old] for to, old in plain.items() if to not in fields and old in fields}
+            yield Record({**fields, **added}, record.where) if added else record
+
+    return read_either
 
 
 def _scan(own: OwnTask, split: Any, reading: Reading) -> dict[str, Any]:

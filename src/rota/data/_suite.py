@@ -19,6 +19,10 @@ class Suite:
         tasks: Their names.
         load: Makes those of the given names; always the same ones.
         named: Where the tasks are published texts: what is known of them before they are loaded.
+
+    >>> from rota.data import SUITES
+    >>> SUITES["digits"].tasks
+    ('left', 'right', 'larger', 'parity', 'noise')
     """
 
     name: str

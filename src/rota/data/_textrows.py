@@ -1,4 +1,4 @@
-"""Rows of text: tokens on the disk, padded when somebody asks for a batch."""
+"""Rows of text: tokens on the disk, padded when a batch is made."""
 
 from __future__ import annotations
 

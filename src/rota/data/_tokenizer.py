@@ -9,9 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rota.data._files import needed
 from rota.errors import RotaError
-from rota.pretrained import locate
+from rota.pretrained import load_pretrained
 
 ROBERTAS = ("roberta", "xlm-roberta", "camembert", "xmod", "roberta-prelayernorm", "data2vec-text")
 """Encoders that count positions from the padding token on."""
@@ -29,7 +28,7 @@ class Tokenizer:
 
     @cached_property
     def fast(self) -> Any:
-        """The tokenizer of `transformers`, loaded when somebody needs it."""
+        """The tokenizer of `transformers`, loaded when it is needed."""
         return self._load()
 
     @cached_property
@@ -40,13 +39,7 @@ class Tokenizer:
 
     def _load(self, **options: bool) -> Any:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # silent when workers are forked later
-        transformers = needed("transformers", "A pretrained encoder", "text")
-        place = locate(self.encoder)
-        try:
-            found = transformers.AutoTokenizer.from_pretrained(place, **options)
-        except (OSError, ValueError) as error:
-            said = " ".join(str(error).split())[:300]
-            raise RotaError(f"Expected the tokenizer of encoder '{self.encoder}' at {place}. Found: {said}") from error
+        found = load_pretrained("tokenizer", self.encoder, **options)
         if not found.is_fast:
             raise RotaError(
                 f"Expected a fast tokenizer (with a tokenizer.json) for '{self.encoder}'. Found a slow one."
@@ -73,8 +66,7 @@ class Tokenizer:
     @property
     def limit(self) -> int:
         """Most tokens that the encoder takes; a very large number where it does not say."""
-        transformers = needed("transformers", "A pretrained encoder", "text")
-        config = transformers.AutoConfig.from_pretrained(locate(self.encoder))
+        config = load_pretrained("config", self.encoder)
         places = getattr(config, "max_position_embeddings", None) or 2**31
         if config.model_type in ROBERTAS:
             places -= self.padding + 1

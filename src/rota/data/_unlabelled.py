@@ -23,17 +23,25 @@ class Unlabelled:
 
     Args:
         task: Name of the task.
-        notes: What its reader noted with the run, where it is somebody's own task.
+        notes: What its reader noted with the run, for a task from a user's file.
         path: A table with the columns of the task (CSV, TSV, JSON lines, Parquet), or a file in the task's published
             layout; labels are not looked at.
         reading: How texts are cut.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "new.csv"
+    ...     _ = path.write_text("sentence1,sentence2\\nThe cat sat.,A cat sat.\\nIt rained.,It was dry outside.\\n")
+    ...     rows = next(Unlabelled("rte", {}, path, Reading(encoder="minilm", longest=64)).chunks())
+    >>> len(rows), rows.lengths().tolist()
+    (2, [11, 11])
     """
 
     def __init__(self, task: str, notes: Mapping[str, Any], path: Path, reading: Reading) -> None:
         named = named_task(task)
         self.form: Form
         if "own" in notes:
-            self.form, layouts = own_form(notes)
+            self.form, layouts = own_form(notes, path)
         elif named is not None:
             self.form = named.form
             layouts = [files.read for split in named.files.values() for files in split]

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from rota.arrays import Ids
+import numpy as np
+
+from rota.arrays import Ids, from_json, to_json
 from rota.draws._queue import Queue
 from rota.feedback import Choice
 from rota.policies import Policy
@@ -17,9 +19,14 @@ class Drawn(NamedTuple):
     """One draw.
 
     Args:
-        choice: Whose turn it is.
+        choice: The task that was drawn.
         number: Of the batch, in the queue of its task.
         ids: Row numbers of the whole batch, over all processes.
+
+    >>> from rota.policies import uniform
+    >>> drawn = Draws(uniform(["rte"]), {"rte": Queue("rte", 10, 4, seed=0)}, seed=0).draw(step=0)
+    >>> drawn.choice.task, drawn.number, len(drawn.ids)
+    ('rte', 0, 4)
     """
 
     choice: Choice
@@ -35,6 +42,14 @@ class Draws:
         policy: Over the same tasks.
         queues: The rows of each task.
         seed: Of the draws.
+
+    >>> from rota.policies import Fixed
+    >>> queues = {task: Queue(task, 10, 4, seed=0) for task in ("rte", "mnli")}
+    >>> draws = Draws(Fixed({"rte": 0.25, "mnli": 0.75}), queues, seed=0)
+    >>> [draws.draw(step).choice.task for step in range(5)]
+    ['mnli', 'mnli', 'mnli', 'rte', 'mnli']
+    >>> draws.state_dict()["consumed"]
+    {'rte': 1, 'mnli': 4}
     """
 
     def __init__(self, policy: Policy, queues: Mapping[str, Queue], seed: int) -> None:
@@ -48,19 +63,25 @@ class Draws:
 
     def state_dict(self) -> dict[str, Any]:
         """Counters and a generator, whatever the number of draws."""
-        consumed = {task: queue.consumed for task, queue in self.queues.items()}
-        return {"rng": self.rng.bit_generator.state, "consumed": consumed}
+        consumed = np.array([queue.consumed for queue in self.queues.values()], dtype=np.int64)
+        return {"rng": self.rng.bit_generator.state, "consumed": to_json(tuple(self.queues), consumed)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from there."""
         self.rng.bit_generator.state = state["rng"]
-        for task, consumed in state["consumed"].items():
-            self.queues[task].consumed = consumed
+        consumed = from_json(tuple(self.queues), state["consumed"], np.int64).tolist()
+        for queue, own in zip(self.queues.values(), consumed, strict=True):
+            queue.consumed = own
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Which part of every batch this process works on."""
+    """Which part of every batch this process works on.
+
+    >>> import numpy as np
+    >>> Shard(rank=1, world=2).of(np.arange(5))  # rows, and how many of them count
+    (array([3, 4]), 2)
+    """
 
     rank: int = 0
     world: int = 1
@@ -68,7 +89,7 @@ class Shard:
     def of(self, ids: Ids) -> tuple[Ids, int]:
         """This process's rows, and how many of them count.
 
-        A batch with fewer rows than processes leaves somebody without a row; that process computes the
+        A batch with fewer rows than processes leaves a process without a row; it computes the
         first row of the batch, which then counts nothing. Padding stays inside the task.
         """
         if self.world == 1:

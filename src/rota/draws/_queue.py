@@ -16,6 +16,15 @@ Partial = Literal["short", "fill", "drop"]
 it is left out."""
 
 
+def pass_order(seed: int, task: str, turn: int, rows: int) -> Ids:
+    """The rows of a task in the order of a pass.
+
+    >>> [pass_order(seed=0, task="rte", turn=turn, rows=4).tolist() for turn in range(2)]
+    [[1, 0, 2, 3], [3, 1, 0, 2]]
+    """
+    return generator(seed, "order", task, turn).permutation(rows)
+
+
 class Queue:
     """Batches of row numbers: each pass is a permutation of all rows, cut into batches.
 
@@ -66,6 +75,16 @@ class Queue:
         turn, position = divmod(number, self.batches)
         return self._in_pass(turn)[position * size : (position + 1) * size]
 
+    def span(self, number: int, rows: int) -> tuple[int, int] | None:
+        """Where so many rows of batch `number` stand among the rows of all passes, from the first to the one behind the
+        last: with the seed, all that `pass_order` needs. None where rows of similar length come together."""
+        if self._lengths is not None:
+            return None
+        turn, position = divmod(number, self.batches)
+        first = number if self._partial == "fill" else position
+        first = first * self._batch_size + (0 if self._partial == "fill" else turn * self._rows)
+        return first, first + rows
+
     def _straddling(self, first: int, count: int) -> Ids:
         """So many rows from one on, counted over all passes."""
         turn, position = divmod(first, self._rows)
@@ -85,7 +104,7 @@ class Queue:
 
     def order(self, turn: int = 0) -> Ids:
         """The rows in the order of a pass."""
-        order = generator(self._seed, "order", self._task, turn).permutation(self._rows)
+        order = pass_order(self._seed, self._task, turn, self._rows)
         if self._lengths is None:
             return order
         size = self._batch_size

@@ -1,9 +1,9 @@
 """How a step is executed. The loop, streams, signals and policies do not know it."""
 
-from rota.engine._captured_probes import captured_probes
+from rota.engine._captured_probes import captured_probes as captured_probes  # for other rooms; needs a GPU
 from rota.engine._eager import EagerEngine
 from rota.engine._engine import AfterUpdate, Engine
-from rota.engine._graph import GraphEngine, Several
+from rota.engine._graph import Several
 from rota.engine._learner import Learner
 from rota.engine._make import make_engine
 from rota.engine._optimizer import make_optimizer
@@ -17,7 +17,6 @@ __all__ = [
     "AsyncScalars",
     "EagerEngine",
     "Engine",
-    "GraphEngine",
     "Learner",
     "Outcome",
     "Passes",
@@ -28,7 +27,6 @@ __all__ = [
     "TaskBatch",
     "Trainer",
     "at_least_float",
-    "captured_probes",
     "make_engine",
     "make_optimizer",
     "probe",

@@ -19,7 +19,7 @@ from rota.engine._repeatable import repeatably
 from rota.errors import RotaError
 
 MOST = 256
-"""Captured pieces of work; rows of somebody's own that come in ever new shapes must end somewhere."""
+"""Captured pieces of work; a limit, because a user's rows may come in ever new shapes."""
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Captured:
     Args:
         rows: To be loaded before each replay.
         replay: Does the work.
-        again: Of a step: the forward pass after it, once somebody has asked for one.
+        again: Of a step: the forward pass after it, once one was asked for.
     """
 
     rows: Pass
@@ -124,7 +124,7 @@ class Capturer:
             self._tell(reason)
 
     def tell_to(self, tell: Callable[[str], None]) -> None:
-        """From now on reasons are told to somebody; so is the one that there is already."""
+        """From now on reasons are passed to this function, including the present one."""
         self._tell = tell
         if self.reason is not None:
             tell(self.reason)

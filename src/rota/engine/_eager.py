@@ -30,6 +30,17 @@ class EagerEngine:
 
     Args:
         learner: What is trained.
+
+    >>> from rota.data import load_tasks
+    >>> from rota.models import MultiTaskModel, SmallConv
+    >>> from rota.policies import uniform
+    >>> from rota.streams import TaskStream
+    >>> from rota.testing import access_to
+    >>> tasks = load_tasks(["digits"])[:2]
+    >>> engine = access_to(MultiTaskModel(SmallConv(tasks[0].inputs.side), tasks), tasks).engine
+    >>> plan = TaskStream(tasks, uniform([task.name for task in tasks]), batch_size=16).next(step=0)
+    >>> type(engine).__name__, len(engine.update(plan).numbers.tolist()), engine.learner.ledger.train
+    ('EagerEngine', 1, 16)
     """
 
     captured, captures, capture_seconds = False, 0, 0.0

@@ -27,6 +27,14 @@ class Engine(Protocol):
         captures: Pieces of work that were captured so far.
         capture_seconds: How long that took.
         fallback: Why steps are not executed as they were to be, if so.
+
+    >>> from rota.data import load_tasks
+    >>> from rota.models import MultiTaskModel, SmallConv
+    >>> from rota.testing import access_to
+    >>> tasks = load_tasks(["digits"])[:2]
+    >>> engine = access_to(MultiTaskModel(SmallConv(tasks[0].inputs.side), tasks), tasks).engine
+    >>> engine.captured, engine.captures, engine.fallback
+    (False, 0, None)
     """
 
     @property

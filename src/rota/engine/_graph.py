@@ -30,7 +30,13 @@ from rota.tasks import Rows, RowStats, SupportsDeviceRows, Task
 
 @runtime_checkable
 class Several(Protocol):
-    """A model that can be asked for several tasks at once, such as `MultiTaskModel`."""
+    """A model that can be asked for several tasks at once, such as `MultiTaskModel`.
+
+    >>> from rota.models import MultiTaskModel, SmallConv
+    >>> from rota.tasks import Classification
+    >>> isinstance(MultiTaskModel(SmallConv(side=8), {"parity": Classification(2)}), Several)
+    True
+    """
 
     def several(self, tasks: Sequence[str], inputs: dict[str, Tensor], owners: Tensor) -> dict[str, Tensor]: ...
     def only_for(self, task: str) -> list[nn.Parameter]: ...

@@ -22,7 +22,7 @@ class HalfWeights:
     Args:
         model: Whose layers.
         dtype: The half precision; None: nothing is copied.
-        products: Whether biases get their gradients from products; for layers that nobody compiles.
+        products: Whether biases get their gradients from products; for layers that are not compiled.
     """
 
     def __init__(self, model: nn.Module, dtype: torch.dtype | None, products: bool = True) -> None:

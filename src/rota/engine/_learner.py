@@ -28,7 +28,16 @@ class Learner:
         settings: How it is trained.
         accelerator: Where, and with whom.
         captured: Whether updates are captured: then the learning rate is a tensor, which a captured update reads.
-        own: Objects of somebody's own, in place of those of the settings.
+        own: The user's own objects, in place of those of the settings.
+
+    >>> from rota.data import load_tasks
+    >>> from rota.models import MultiTaskModel, SmallConv
+    >>> tasks = load_tasks(["digits"])[:2]
+    >>> settings = Settings(steps=100, lr=0.1, warmup=0.1, schedule="linear", precision="no")
+    >>> model = MultiTaskModel(SmallConv(tasks[0].inputs.side), tasks)
+    >>> learner = Learner(model, tasks, settings, Accelerator(cpu=True))
+    >>> [round(learner.rate_at(StepPlan(step, ())), 3) for step in (0, 9, 55)]  # warm-up, then down
+    [0.01, 0.1, 0.05]
     """
 
     def __init__(

@@ -30,7 +30,15 @@ def make_engine(
         tasks: All of them.
         settings: With nothing left open: `engine` says which.
         accelerator: Where it is trained.
-        own: Objects of somebody's own, in place of those of the settings.
+        own: The user's own objects, in place of those of the settings.
+
+    >>> from rota.data import load_tasks
+    >>> from rota.models import MultiTaskModel, SmallConv
+    >>> tasks = load_tasks(["digits"])[:2]
+    >>> model = MultiTaskModel(SmallConv(tasks[0].inputs.side), tasks)
+    >>> settings = Settings(engine="eager", precision="no", delay=0)
+    >>> type(make_engine(model, tasks, settings, Accelerator(cpu=True))).__name__
+    'EagerEngine'
     """
     captured = settings.engine != "eager"
     learner = Learner(model, tasks, settings, accelerator, captured, own)

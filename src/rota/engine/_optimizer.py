@@ -22,6 +22,11 @@ def make_optimizer(model: nn.Module, settings: Settings, rate: Tensor | None = N
         settings: Which optimizer, and how.
         rate: Where given, a tensor that holds the learning rate: the update can then be captured. `make_state` goes
             before the first one.
+
+    >>> settings = Settings(optimizer="adamw", weight_decay=0.01)
+    >>> optimizer = make_optimizer(nn.Linear(3, 2), settings)
+    >>> [group["weight_decay"] for group in optimizer.param_groups]  # the matrix, the bias
+    [0.01, 0.0]
     """
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [

@@ -1,4 +1,4 @@
-"""Objects of somebody's own that train a model."""
+"""The user's own accelerator, optimizer and scheduler."""
 
 from __future__ import annotations
 
@@ -20,6 +20,13 @@ class Trainer:
         accelerator: Where is trained, in which precision and with whom.
         optimizer: Over the parameters of the model, with its own learning rate.
         scheduler: Of that optimizer; it is stepped after every update.
+
+    >>> model = nn.Linear(2, 2)
+    >>> Trainer(optimizer=torch.optim.SGD(model.parameters(), lr=0.1)).check(model)
+    >>> Trainer(optimizer=torch.optim.SGD(nn.Linear(2, 2).parameters(), lr=0.1)).check(model)
+    Traceback (most recent call last):
+    ...
+    rota.errors.RotaError: Trainer expects an optimizer over the parameters of the model. Found 2 that are not its.
     """
 
     accelerator: Accelerator | None = None

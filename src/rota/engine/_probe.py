@@ -25,9 +25,12 @@ class Passes:
 
     Args:
         count: How many.
-        layers: Where given, dropout is on only in the head and in so many last layers of the encoder, so that what
-            comes before is computed once; the model has a method `copied`.
+        layers: Where given, dropout is on only in the head and in this number of last layers of the encoder; earlier
+            layers are computed once; the model has a method `copied`.
         at_once: How many of them go through the model together, as copies of the rows; all of them for None.
+
+    >>> Passes(count=8, layers=2)
+    Passes(count=8, layers=2, at_once=None)
     """
 
     count: int
@@ -36,7 +39,18 @@ class Passes:
 
 
 class Probe(Protocol):
-    """Something that looks at rows with a model."""
+    """Something that looks at rows with a model.
+
+    >>> import functools
+    >>> import numpy as np
+    >>> from rota.data import load_tasks
+    >>> from rota.models import MultiTaskModel, SmallConv
+    >>> task = load_tasks(["digits"])[0]
+    >>> look: Probe = functools.partial(probe, MultiTaskModel(SmallConv(task.inputs.side), [task]).eval())
+    >>> sure = lambda kind, outputs, labels: {"sure": outputs.softmax(-1).amax(-1)}
+    >>> look(task, task.splits["dev"], np.arange(3), 3, sure)["sure"].shape
+    torch.Size([3])
+    """
 
     def __call__(
         self, task: Task, rows: Rows, ids: Ids, most: int, measure: RowMeasure, passes: Passes | None = None
@@ -49,7 +63,7 @@ class Probe(Protocol):
             ids: Which.
             most: How many rows a look at these takes at most.
             measure: What is to be known.
-            passes: Where given, the model answers so many times, and the measure gets [passes, rows, …].
+            passes: Where given, the number of forward passes, and the measure gets [passes, rows, …].
         """
 
 
@@ -57,7 +71,17 @@ class Probe(Protocol):
 def probe(
     model: nn.Module, task: Task, rows: Rows, ids: Ids, most: int, measure: RowMeasure, passes: Passes | None = None
 ) -> RowStats:
-    """Look at rows, one operation after the other; see `Probe`."""
+    """Look at rows, one operation after the other; see `Probe`.
+
+    >>> import numpy as np
+    >>> from rota.data import load_tasks
+    >>> from rota.models import MultiTaskModel, SmallConv
+    >>> task = load_tasks(["digits"])[0]
+    >>> model = MultiTaskModel(SmallConv(task.inputs.side), [task])
+    >>> spread = lambda kind, outputs, labels: {"spread": outputs.std(0).mean(-1)}  # of eight answers
+    >>> probe(model, task, task.splits["dev"], np.arange(3), 3, spread, Passes(count=8))["spread"].shape
+    torch.Size([3])
+    """
     batch = rows.batch(ids).to(next(model.parameters()).device)
 
     def measured() -> RowStats:

@@ -18,6 +18,12 @@ def repeatable() -> Iterator[None]:
 
     cuDNN's attention is left out: for each shape it is planned for a fifth of a second to some seconds, and for short
     texts it is slower than torch's own.
+
+    >>> with repeatable():
+    ...     torch.are_deterministic_algorithms_enabled()
+    True
+    >>> torch.are_deterministic_algorithms_enabled()
+    False
     """
     strict, lenient = (
         torch.are_deterministic_algorithms_enabled(),
@@ -41,7 +47,12 @@ def repeatable() -> Iterator[None]:
 
 def repeatably(work: Callable[[], Result]) -> Result:
     """Do the work. Where torch has no repeatable kernel for it, do it again and from now on with any kernel: torch then
-    warns which one it is."""
+    warns which one it is.
+
+    >>> with repeatable():
+    ...     repeatably(lambda: torch.ones(3).cumsum(0).tolist())
+    [1.0, 2.0, 3.0]
+    """
     try:
         return work()
     except RuntimeError as error:

@@ -25,6 +25,13 @@ class TaskBatch:
         counted: How many of this process's rows count (the others are padding).
         fetch: Makes the batch of this process's rows; to be called once at most.
         weight: Share of this task in the loss of the step.
+        span: Where these rows stand among those of all passes, if that says which they are (`Queue.span`).
+
+    >>> import numpy as np
+    >>> fetched = []
+    >>> part = TaskBatch("rte", np.array([4, 1]), 2, lambda: fetched.append("now") or Batch({}, torch.zeros(2)))
+    >>> len(fetched), part.batch is part.batch, len(fetched)  # when it is first needed, and once
+    (0, True, 1)
     """
 
     task: str
@@ -32,6 +39,7 @@ class TaskBatch:
     counted: int
     fetch: Callable[[], Batch]
     weight: float = 1.0
+    span: tuple[int, int] | None = None
 
     @functools.cached_property
     def batch(self) -> Batch:
@@ -43,7 +51,16 @@ class TaskBatch:
 class StepPlan:
     """What is trained on in one step; `choice` is None where nobody was chosen. `pool` says of each task how many
     candidates there were and how many were picked, where there was a pool. `scheduled` is the step whose learning rate
-    holds, where it is not its own."""
+    holds, where it is not its own.
+
+    >>> from rota.data import load_tasks
+    >>> from rota.policies import uniform
+    >>> from rota.streams import JointStream
+    >>> tasks = load_tasks(["digits"])[:2]
+    >>> plan = JointStream(tasks, uniform([task.name for task in tasks]), batch_size=4).next(step=0)
+    >>> plan.choice, [(part.task, len(part.ids), part.weight) for part in plan.parts]
+    (None, [('left', 4, 0.5), ('right', 4, 0.5)])
+    """
 
     step: int
     parts: tuple[TaskBatch, ...]
@@ -59,6 +76,9 @@ class AsyncScalars:
     Args:
         numbers: On the device; they may be overwritten as soon as they are sent.
         chosen: Which of them are meant, in this order; all of them for None.
+
+    >>> AsyncScalars(torch.tensor([0.5, 0.25])).tolist()
+    [0.5, 0.25]
     """
 
     def __init__(self, numbers: Tensor, chosen: Sequence[int] | None = None) -> None:
@@ -84,8 +104,12 @@ class Outcome:
 
     Args:
         numbers: Still on their way. One for each part of the turn: its mean loss before the update, over the rows of
-            all processes. Behind them, where somebody asked for it, what was measured after the update of each part.
+            all processes. Behind them, if asked for, what was measured after the update of each part.
         skipped: The loss was not a number and the model was left as it was.
+
+    >>> outcome = Outcome(AsyncScalars(torch.tensor([0.5, 0.25])))  # losses of two tasks
+    >>> outcome.numbers.tolist(), outcome.skipped
+    ([0.5, 0.25], False)
     """
 
     numbers: AsyncScalars
@@ -93,5 +117,9 @@ class Outcome:
 
 
 def at_least_float(outputs: Tensor) -> Tensor:
-    """Half precision is for the model; losses are computed in full."""
+    """Half precision is for the model; losses are computed in full.
+
+    >>> at_least_float(torch.zeros(1, dtype=torch.bfloat16)).dtype
+    torch.float32
+    """
     return outputs.float() if outputs.dtype in (torch.float16, torch.bfloat16) else outputs

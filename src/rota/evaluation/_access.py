@@ -29,6 +29,17 @@ class RunAccess:
         rows: Rows of each task in a step.
         shard: Which part of all work this process does.
         gather: Collects one object per process, in the order of the ranks.
+
+    >>> from rota.data import load_tasks
+    >>> from rota.models import MultiTaskModel, SmallConv
+    >>> from rota.testing import access_to
+    >>> tasks = load_tasks(["digits"])[:2]
+    >>> run = access_to(MultiTaskModel(SmallConv(tasks[0].inputs.side), tasks), tasks, batch_size=16, eval_rows=10)
+    >>> run.rows, [task.size("dev") for task in run.evaluated]
+    ({'left': 16, 'right': 16}, [10, 10])
+    >>> run.charge(10)  # ten rows went through the model for a decision
+    >>> run.engine.learner.ledger.scored
+    10
     """
 
     engine: Engine
@@ -54,7 +65,7 @@ class RunAccess:
         return self.settings.seed
 
     def evaluate(self, tasks: Sequence[Task], split: str = "dev") -> dict[str, Any]:
-        """Loss, metrics and score of tasks, as `rota.evaluate` returns them. Whoever asks for it pays: see `charge`."""
+        """Loss, metrics and score of tasks, as `rota.evaluate` returns them. The caller pays for it: see `charge`."""
         rows = self.settings.eval_batch_size
         return evaluate(self.model, tasks, split, rows, self.shard, self.gather, self.probe)
 

@@ -26,6 +26,9 @@ class EvaluationBudget:
         all_at_end: Whether the last evaluation and the test look at more rows than that: at all.
         share: What evaluations during training cost, of all forward passes of the run; a row that is trained on costs
             three.
+
+    >>> EvaluationBudget(every=30, rows=200, all_at_end=True, share=0.25).told()
+    'evaluation: every 30 updates on 200 dev rows of each task, about 25% of the cost; on all rows at the end'
     """
 
     every: int
@@ -48,6 +51,11 @@ def evaluation_budget(settings: Settings, tasks: Sequence[Task], rows: Mapping[s
         settings: Of the run.
         tasks: All that are evaluated.
         rows: In a step of each task that is trained.
+
+    >>> from rota.data import load_tasks
+    >>> tasks = load_tasks(["digits"])[:2]
+    >>> evaluation_budget(Settings(steps=600), tasks, {task.name: 32 for task in tasks}).told()
+    'evaluation: every 30 updates on 439 dev rows of each task, about 25% of the cost; on all rows at the end'
     """
     sizes = [task.size("dev") for task in tasks if task.size("dev")]
     trained = settings.steps * min(_mean_batch(task, rows[task.name]) for task in tasks if task.name in rows)

@@ -48,6 +48,14 @@ def evaluate(
     Returns:
         {"split", "average", "loss", "tasks": {task: {"loss", "score", "metrics", "n"}}}, plain JSON; a number
         that is none (a loss that overflowed) is None.
+
+    >>> from rota.tasks import Task
+    >>> class Guess(nn.Linear):
+    ...     def forward(self, task, inputs):
+    ...         return 0 * super().forward(inputs["x"]) + torch.tensor([0.0, 1.0])
+    >>> rows = torch.zeros(8, 3), torch.arange(8) % 2
+    >>> evaluate(Guess(3, 2), [Task.from_dataset("half", rows, dev=rows)])["tasks"]["half"]["metrics"]
+    {'accuracy': 0.5}
     """
     probe = probe or functools.partial(eager_probe, model)
     with evaluating(model):
@@ -87,7 +95,18 @@ def collect_row_stats(
     measure: RowMeasure | None = None,
     passes: Passes | None = None,
 ) -> RowStats:
-    """Facts about all rows, in their order: by default those of the task's kind, and the `loss` of each."""
+    """Facts about all rows, in their order: by default those of the task's kind, and the `loss` of each.
+
+    >>> import functools
+    >>> from rota.data import load_tasks
+    >>> from rota.engine import probe
+    >>> from rota.models import MultiTaskModel, SmallConv
+    >>> task = evaluation_tasks(load_tasks(["digits"]), rows=10)[0]
+    >>> model = MultiTaskModel(SmallConv(task.inputs.side), [task]).eval()
+    >>> found = collect_row_stats(functools.partial(probe, model), task, task.splits["dev"], batch_size=4)
+    >>> {name: len(values) for name, values in found.items()}
+    {'loss': 10, 'predicted': 10, 'label': 10, 'probabilities': 10}
+    """
     order, own, most = by_length(rows), [], max(1, min(batch_size, len(rows)))
     for number, start in enumerate(range(0, len(rows), most)):
         if number % shard.world == shard.rank:
@@ -103,7 +122,12 @@ def collect_row_stats(
 
 
 def usual_rows(model: nn.Module, rows: Rows) -> int:
-    """How many rows go through the model at once: on a CPU few texts, whose activations would leave its caches."""
+    """How many rows go through the model at once: on a CPU few texts, whose activations would leave its caches.
+
+    >>> from rota.tasks import TensorRows
+    >>> usual_rows(nn.Linear(3, 2), TensorRows({"x": torch.zeros(8, 3)}, torch.zeros(8)))
+    250
+    """
     return 32 if rows.lengths() is not None and not next(model.parameters()).is_cuda else 250
 
 
@@ -112,13 +136,26 @@ def _row_stats(kind: Kind, outputs: Tensor, labels: Tensor) -> RowStats:
 
 
 def by_length(rows: Rows) -> Ids:
-    """Longest first: little padding, and a batch that does not fit into memory fails at once."""
+    """Longest first: little padding, and a batch that does not fit into memory fails at once.
+
+    >>> from rota.data import load_tasks
+    >>> rows = load_tasks(["toytext"])[0].splits["dev"]
+    >>> rows.lengths()[by_length(rows)][:3], rows.lengths()[by_length(rows)][-3:]
+    (array([6, 6, 6]), array([5, 5, 5]))
+    """
     lengths = rows.lengths()
     return np.arange(len(rows)) if lengths is None else np.argsort(-lengths, kind="stable")
 
 
 def evaluation_tasks(tasks: Sequence[Task], rows: int | None) -> Sequence[Task]:
-    """The same tasks with at most so many dev and test rows each; all of them for None."""
+    """The same tasks with at most this number of dev and test rows each; None for all.
+
+    >>> from rota.data import load_tasks
+    >>> task = load_tasks(["digits"])[0]
+    >>> [few] = evaluation_tasks([task], rows=20)
+    >>> few.size("dev"), few.size("train") == task.size("train")
+    (20, True)
+    """
     if rows is None:
         return tasks
     return [

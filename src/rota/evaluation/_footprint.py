@@ -28,6 +28,13 @@ def rows_within(memory: int, model: nn.Module, task: Task, rows: Rows) -> int:
         model: Answers `model(task, inputs)`.
         task: Which head.
         rows: Of which the longest is looked at.
+
+    >>> from rota.data import load_tasks
+    >>> from rota.models import MultiTaskModel, SmallConv
+    >>> task = load_tasks(["digits"])[0]
+    >>> model = MultiTaskModel(SmallConv(task.inputs.side), [task])
+    >>> 4 * rows_within(2**20, model, task, task.splits["dev"]) <= rows_within(2**22, model, task, task.splits["dev"])
+    True
     """
     lengths = rows.lengths()
     longest = 0 if lengths is None else int(np.argmax(lengths))

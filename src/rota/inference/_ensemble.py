@@ -25,6 +25,18 @@ class Ensemble(Answering):
 
     Args:
         members: The runs; those that answer the same task mean the same by it and cut texts alike.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rota.plans import make_plan
+    >>> from rota.runs import run_plan
+    >>> fields = {"tasks": ["digits"], "only": ["left"], "steps": 2, "device": "cpu"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     plans = [make_plan({**fields, "seed": seed}) for seed in range(2)]
+    ...     runs = [run_plan(plan, Path(folder) / str(plan.seed), progress=False) for plan in plans]
+    ...     found = Ensemble([Trained(run.folder) for run in runs]).evaluate("dev", rows=20)
+    >>> found["tasks"]["left"]["n"], len(found["runs"])
+    (20, 2)
     """
 
     def __init__(self, members: Sequence[Trained]) -> None:
@@ -75,6 +87,12 @@ class MeanModel(nn.Module):
 
     Args:
         members: The models, which are moved to the device of the first.
+
+    >>> from rota.models import SmallConv
+    >>> from rota.tasks import Classification
+    >>> members = [MultiTaskModel(SmallConv(side=8), {"parity": Classification(2)}).eval() for _ in range(3)]
+    >>> MeanModel(members)("parity", {"image": torch.zeros(5, 1, 8, 8)}).shape
+    torch.Size([5, 2])
     """
 
     def __init__(self, members: Sequence[MultiTaskModel]) -> None:
@@ -112,7 +130,7 @@ def _answers_of(member: Trained, task: str) -> str:
 
 
 def _columns_of(member: Trained, task: str) -> str:
-    """Of somebody's own task; those of others are always the same."""
+    """Columns of a task from a user's file; those of published tasks never differ."""
     own = member.run.info["tasks"][task]["notes"].get("own", {})
     return ", ".join([*own.get("text", ()), *(own.get("choices") or ())])
 

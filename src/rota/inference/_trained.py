@@ -19,9 +19,11 @@ from rota.errors import RotaError, unknown_name
 from rota.evaluation import collect_row_stats, evaluate, evaluation_tasks, usual_rows
 from rota.models import Conditional, MultiTaskModel, Pretrained, build_model, save_model
 from rota.plans import Plan, make_plan, reading_of, tasks_of
-from rota.runlog import Run
+from rota.runlog import Run, new_folder
 from rota.tasks import Task, kind_from
 from rota.training import Checkpoints
+
+CARD = "README.md"
 
 MANY = 200
 """Batches from which capturing pays: a capture takes as long as several eager batches, and there are dozens of them."""
@@ -31,6 +33,14 @@ class Answering(ABC):
     """What a run and an ensemble of runs can do: score the rows of their tasks, answer new ones.
 
     `run` and `plan` say which tasks there are, where their rows are, on which device and in which precision.
+
+    >>> import tempfile
+    >>> from rota.runs import run_plan
+    >>> plan = make_plan({"tasks": ["digits"], "only": ["left", "right"], "steps": 2, "device": "cpu"})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     answering: Answering = Trained(run_plan(plan, Path(folder) / "run", progress=False).folder)
+    ...     answering.evaluate("dev", tasks=["left"], rows=20)["tasks"]["left"]["n"]
+    20
     """
 
     run: Run
@@ -130,6 +140,14 @@ class Trained(Answering):
     Args:
         folder: The run folder; the run need not be finished.
         task: Where given, and where the run kept the best model of each task (`best="each"`): the one of this task.
+
+    >>> import tempfile
+    >>> from rota.runs import run_plan
+    >>> plan = make_plan({"tasks": ["digits"], "only": ["left", "right"], "steps": 2, "device": "cpu"})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trained = Trained(run_plan(plan, Path(folder) / "run", progress=False).folder)
+    ...     list(trained.model.heads), sorted(trained.evaluate("dev", rows=20)["tasks"]["left"])
+    (['left', 'right'], ['loss', 'metrics', 'n', 'score'])
     """
 
     def __init__(self, folder: Path | str, task: str | None = None) -> None:
@@ -155,12 +173,27 @@ class Trained(Answering):
         gpu = self.plan.device == "auto" and torch.accelerator.is_available()
         return model.to(torch.accelerator.current_accelerator() if gpu else "cpu").eval()
 
-    def export(self, folder: Path) -> None:
-        """Write the model as JSON and safetensors, its tokenizer, and its encoder for `transformers.AutoModel`."""
-        if folder.exists() and any(folder.iterdir()):
-            raise RotaError(f"Expected a new folder. Found {folder}, which is not empty. Choose another one.")
-        save_model(self.model, folder)
+    def export(self, folder: Path, card: str | None = None) -> None:
+        """Write the model as JSON and safetensors, its tokenizer, and its encoder for `transformers.AutoModel`; all of
+        it, or nothing.
+
+        Args:
+            folder: A new one.
+            card: What its README.md says.
+        """
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            found = "which is not empty" if folder.is_dir() else "which is a file"
+            raise RotaError(f"Expected a new folder. Found {folder}, {found}. Choose another one.")
         encoder = self.model.encoder
-        if isinstance(encoder, Pretrained) and not isinstance(encoder, Conditional):  # no other library has its parts
-            encoder.export(folder / "encoder")
-            self._reading.tokenizer.save(folder / "encoder")
+        try:
+            with new_folder(folder) as place:
+                save_model(self.model, place)
+                if isinstance(encoder, Pretrained) and not isinstance(
+                    encoder, Conditional
+                ):  # others have no such parts
+                    encoder.export(place / "encoder")
+                    self._reading.tokenizer.save(place / "encoder")
+                if card is not None:
+                    (place / CARD).write_text(card, encoding="utf-8")
+        except OSError as error:
+            raise RotaError(f"Expected a folder that can be written at {folder}. Found: {error.strerror}.") from error

@@ -23,6 +23,8 @@ from accelerate.utils import send_to_device
 from rota.integrations._versions import require
 from rota.mixing import Mix
 
+__all__ = ["mixed"]
+
 require("accelerate", "1.10", "2")
 
 
@@ -47,6 +49,14 @@ def mixed(accelerator: Accelerator, mix: Mix, **options: Any) -> DeviceLoader:
         accelerator: Of the loop.
         mix: With as many batches in an update, and as many processes, as the accelerator.
         options: Of `Mix.loader`.
+
+    The program of docs/hosts/accelerate.md:
+
+        mix = rota.Mix({"rte": rte, "mrpc": mrpc}, rota.Auto(["rte", "mrpc"]), batch_size=4)
+        for batch in rota.integrations.accelerate.mixed(accelerator, mix, collate_fn=collate):
+            loss = train_on(batch)
+            mix.tell(loss)
+        accelerator.save_state(folder)
     """
     mix.refuse_other_host(accelerator.gradient_accumulation_steps, accelerator.num_processes, "The accelerator")
     accelerator.register_for_checkpointing(mix)

@@ -3,7 +3,7 @@
     class MyTrainer(rota.integrations.hf.Mixing, Trainer):
         pass
 
-    sources = rota.join({"rte": rte, "mrpc": mrpc})
+    sources = {"rte": rte, "mrpc": mrpc}
     MyTrainer(model, args, train_dataset=sources, policy=rota.Auto(["rte", "mrpc"])).train()
 
 One update is one decision: `gradient_accumulation_steps` batches of one source in every process. What was decided and
@@ -28,6 +28,8 @@ from rota.integrations._versions import require
 from rota.mixing import JoinedDataset, Mix, join
 from rota.policies import Policy
 from rota.sources import Listen
+
+__all__ = ["Mixing"]
 
 Host: Any = object  # a Trainer stands behind the mixin in the list of base classes
 
@@ -80,13 +82,24 @@ class Mixing(Host):
 
     Args:
         policy: Over the names of the sources.
-        train_dataset: `rota.join({name: dataset, …})`; or one data set, with `task_column`.
+        train_dataset: Data sets by name, also as `rota.join({name: dataset, …})`; or one data set, with `task_column`.
         task_column: The column that says whose row each one is.
         listen, epoch, log: See `rota.Mix`.
         lag: Updates between a decision and the last one that it has heard of; by default as few as the loader's workers
             need.
         args, kwargs: Of the Trainer.
+
+    The program of docs/hosts/trainer.md; docs/hosts/sft.md has one for `trl.SFTTrainer`:
+
+        class MyTrainer(rota.integrations.hf.Mixing, Trainer):
+            pass
+
+        sources = rota.join({"rte": rte, "mrpc": mrpc})
+        MyTrainer(model, args, train_dataset=sources, policy=rota.Auto(["rte", "mrpc"])).train()
     """
+
+    train_dataset: Any
+    host_takes_names = False  # whether the Trainer itself expects data sets by name
 
     def __init__(
         self,
@@ -103,6 +116,8 @@ class Mixing(Host):
         self._policy, self._lag, self._task_column = policy, lag, task_column
         self._divides: bool | None = None  # whether losses are shares of an update's, once that is known
         given = kwargs.get("train_dataset")
+        if isinstance(given, Mapping) and not self.host_takes_names:
+            given = kwargs["train_dataset"] = join(given)
         if _is_sft(self) and isinstance(given, JoinedDataset):
             self._prepare_each(given, *args, **kwargs)
         else:

@@ -21,6 +21,8 @@ from rota.errors import RotaError
 from rota.integrations._versions import require
 from rota.mixing import Mix
 
+__all__ = ["MixCallback"]
+
 require("lightning", "2.5", "3")
 
 
@@ -29,6 +31,13 @@ class MixCallback(lightning.Callback):
 
     Args:
         mix: Whose loader is trained on.
+
+    The program of docs/hosts/lightning.md:
+
+        mix = rota.Mix({"rte": rte, "mrpc": mrpc}, rota.Auto(["rte", "mrpc"]), batch_size=4)
+        callback = rota.integrations.lightning.MixCallback(mix)
+        trainer = L.Trainer(max_steps=6, accelerator="cpu", callbacks=[callback], use_distributed_sampler=False)
+        trainer.fit(module, mix.loader(collate_fn=collate))
     """
 
     def __init__(self, mix: Mix) -> None:

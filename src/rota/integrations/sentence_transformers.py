@@ -21,6 +21,8 @@ from rota.integrations import hf
 from rota.integrations._versions import require
 from rota.mixing import JoinedDataset, Mix, join
 
+__all__ = ["Mixing"]
+
 require("sentence-transformers", "6.0", "7")
 
 
@@ -29,7 +31,17 @@ class Mixing(hf.Mixing):
 
     Args:
         train_dataset: Data sets by name, as the trainer takes them.
+
+    The program of docs/hosts/sentence-transformers.md:
+
+        class MyTrainer(rota.integrations.sentence_transformers.Mixing, SentenceTransformerTrainer):
+            pass
+
+        policy = rota.Exp3S(["nli", "sts"])
+        MyTrainer(model, args, train_dataset={"nli": nli, "sts": sts}, loss=losses, policy=policy).train()
     """
+
+    host_takes_names = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         given = kwargs.get("train_dataset")

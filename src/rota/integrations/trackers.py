@@ -19,6 +19,8 @@ from rota.errors import RotaError, unknown_name
 from rota.integrations._versions import require
 from rota.runlog import Run
 
+__all__ = ["TrackerCallback"]
+
 require("accelerate", "1.10", "2")
 
 EVERY = 20  # updates over which losses are averaged
@@ -32,6 +34,13 @@ class TrackerCallback(Callback):
         project: How the tracker calls what belongs together.
         folder: For trackers that write files; by default `tracker` in the folder of the run.
         options: Of the tracker itself.
+
+    >>> callbacks = [TrackerCallback("tensorboard", project="mixtures")]  # for `rota.fit(…, callbacks=callbacks)`
+    >>> try:
+    ...     TrackerCallback("wandbb")
+    ... except RotaError as error:
+    ...     str(error).partition(" Known:")[0]
+    "Unknown tracker 'wandbb'. Did you mean 'wandb'?"
     """
 
     def __init__(self, name: str, project: str = "rota", folder: Path | str | None = None, **options: Any) -> None:

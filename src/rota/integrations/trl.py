@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,11 @@ from rota.arrays import Floats
 from rota.errors import RotaError, unknown_name
 from rota.integrations._versions import require
 from rota.integrations.hf import MixState, loader_like
-from rota.mixing import JoinedDataset, Mix
+from rota.mixing import JoinedDataset, Mix, join
 from rota.policies import Policy
 from rota.sources import EachStep
+
+__all__ = ["VALUES", "MixingGRPO", "advantage", "solved", "spread"]
 
 Host: Any = object  # a GRPOTrainer stands behind the mixin in the list of base classes
 
@@ -40,21 +42,34 @@ RewardValue = Callable[[Floats], float]
 
 
 def spread(rewards: Floats) -> float:
-    """The mean spread of the rewards in a group: where all generations earn the same there is nothing to learn."""
+    """The mean spread of the rewards in a group: where all generations earn the same there is nothing to learn.
+
+    >>> spread(np.array([[0.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0]]))
+    0.25
+    """
     return float(rewards.std(axis=1).mean())
 
 
 def advantage(rewards: Floats) -> float:
-    """The mean absolute advantage: how far generations are from the mean of their group."""
+    """The mean absolute advantage: how far generations are from the mean of their group.
+
+    >>> advantage(np.array([[0.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0]]))
+    0.25
+    """
     return float(np.abs(rewards - rewards.mean(axis=1, keepdims=True)).mean())
 
 
 def solved(rewards: Floats) -> float:
-    """The share of generations that earn a reward of one or more."""
+    """The share of generations that earn a reward of one or more.
+
+    >>> solved(np.array([0.0, 1.0, 1.0, 0.0]))
+    0.5
+    """
     return float((rewards >= 1.0).mean())
 
 
 VALUES: dict[str, RewardValue] = {"spread": spread, "advantage": advantage, "solved": solved}
+"""What a policy may hear of the rewards of a group, by name."""
 
 
 class GroupSampler:
@@ -92,11 +107,19 @@ class MixingGRPO(Host):
     Args:
         reward_funcs: Functions, as GRPOTrainer takes them; reward models are not heard.
         policy: Over the names of the sources, with one word that it hears.
-        train_dataset: `rota.join({name: dataset, …})`.
+        train_dataset: Data sets by name, also as `rota.join({name: dataset, …})`.
         value: What the policy hears of the rewards: "spread", "advantage", "solved", or a function of your own.
         lag: Decisions between a decision and the last one that it has heard of; by default as few as possible.
         log: See `rota.Mix`.
         args, kwargs: Of the trainer.
+
+    The program of docs/hosts/grpo.md:
+
+        class MyTrainer(rota.integrations.trl.MixingGRPO, GRPOTrainer):
+            pass
+
+        sources, policy = rota.join({"sums": sums, "words": words}), rota.Exp3S(["sums", "words"])
+        MyTrainer(model, reward_funcs, args, train_dataset=sources, processing_class=tokenizer, policy=policy).train()
     """
 
     def __init__(
@@ -108,17 +131,19 @@ class MixingGRPO(Host):
         log: Path | str | None = None,
         **kwargs: Any,
     ) -> None:
-        joined = kwargs.get("train_dataset")
+        given = kwargs.get("train_dataset")
+        joined = join(given) if isinstance(given, Mapping) else given
         if not isinstance(joined, JoinedDataset):
             raise RotaError(
-                f"MixingGRPO expects train_dataset=rota.join({{name: dataset, …}}). Found {type(joined).__name__}."
+                f"MixingGRPO expects data sets by name, train_dataset={{'sums': sums, …}}. Found a "
+                f"{type(joined).__name__}."
             )
         if isinstance(value, str) and value not in VALUES:
             raise unknown_name("value of rewards", value, VALUES)
         self._value: RewardValue = VALUES[value] if isinstance(value, str) else value
         self._policy, self._lag, self._log, self._joined = policy, lag, log, joined
-        given, kwargs = self._with_heard_rewards(list(args), kwargs)
-        super().__init__(*given, **{**kwargs, "train_dataset": concatenate_datasets(list(joined.datasets.values()))})
+        heard, kwargs = self._with_heard_rewards(list(args), kwargs)
+        super().__init__(*heard, **{**kwargs, "train_dataset": concatenate_datasets(list(joined.datasets.values()))})
         self.mix = self._make_mix()
         self.add_callback(MixState())
 

@@ -3,7 +3,7 @@
 from rota.deprecation import renamed_names
 from rota.methods._autosem import ratio_found
 from rota.methods._inner import InnerRuns
-from rota.methods._method import Method, Recipe, RunContext
+from rota.methods._method import Method, Recipe, RunContext, Stage
 from rota.methods._option_rows import OptionRow, default_told, option_rows
 from rota.methods._options import Options, options_of
 from rota.methods._ratio import find_ratio
@@ -17,6 +17,7 @@ __all__ = [
     "Options",
     "Recipe",
     "RunContext",
+    "Stage",
     "default_told",
     "find_ratio",
     "option_rows",

@@ -1,4 +1,4 @@
-"""Active task prioritisation: tasks about which the model is unsure (Fang & Alqatari)."""
+"""Active task prioritisation: tasks the model is uncertain about (Fang & Alqatari)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ActiveOptions(options_of(Survey, but=("says",)), options_of(Tracking, but=
     every: int | None = Field(
         None, ge=1, description=f"Steps between surveys; by default {OFTEN}, or a twentieth of a shorter run."
     )
-    floor: float = Field(0.25, ge=0, lt=1, description="Share of the turns that is spread evenly.")
+    floor: float = Field(0.25, ge=0, lt=1, description="Share of the updates that is spread evenly over all tasks.")
 
 
 def _recipe(options: ActiveOptions, context: RunContext, stream: str) -> Recipe:
@@ -38,13 +38,11 @@ def _active_weights(options: ActiveOptions, context: RunContext) -> Recipe:
 
 
 ACTIVE = [
-    Method(
-        "active", "tasks about which the model is unsure, by passes with dropout over dev rows", _active, "000 active"
-    ),
+    Method("active", "tasks the model is uncertain about (MC dropout on dev rows)", _active, "Fang & Alqatari"),
     Method(
         "active-weights",
-        "all tasks in every step, their losses weighted by how unsure the model is",
+        "all tasks in every step, losses weighted by uncertainty",
         _active_weights,
-        "after 000 (its outlook)",
+        "after Fang & Alqatari",
     ),
 ]

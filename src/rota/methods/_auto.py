@@ -19,8 +19,8 @@ class AutoOptions(options_of(Auto, but=GIVEN)):  # type: ignore[misc]
 
     auxiliaries: Literal["keep", "floor"] = Field(
         "keep",
-        description="Tasks that do not count keep their prior share, since no curve of their own says what they do for "
-        "others; or fall to their floor.",
+        description="Auxiliary tasks keep their prior share (their own curve does not show what they do for other "
+        "tasks), or fall to their floor.",
     )
 
 
@@ -54,14 +54,14 @@ def _auto_dev(options: AutoOptions, context: RunContext) -> Recipe:
 AUTO = [
     Method(
         "auto",
-        "plans with learning curves: what is left of the budget goes where they promise most",
+        "plans with learning curves of the training losses",
         _auto,
         "ours",
         ("sizes",),
     ),
     Method(
         "auto-dev",
-        "the same with the learning curves of dev scores, as soon as there are enough of them",
+        "plans with learning curves of the dev scores",
         _auto_dev,
         "ours",
         ("sizes",),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from rota.errors import RotaError
 from rota.limits import Count, Whole
-from rota.methods._method import Method, Recipe, RunContext
+from rota.methods._method import Method, Recipe, RunContext, Stage
 from rota.methods._options import Options
 from rota.methods._ratio import find_ratio, shown
 from rota.methods._thompson import ThompsonOptions
@@ -28,33 +28,31 @@ class RatioOptions(Options):
 class SearchOptions(RatioOptions):
     """Of the second stage."""
 
-    trials: int = Field(20, ge=1, description="Ratios to try.")
-    seeds: int = Field(1, ge=1, description="Trainings with each ratio.")
-    sampler: Literal["gp-hedge", "random", "grid"] = Field("gp-hedge", description="What proposes ratios.")
-    pruning: bool = Field(True, description="Stop trainings that are in the lowest quarter.")
+    trials: int = Field(20, ge=1, description="Number of ratios to try.")
+    seeds: int = Field(1, ge=1, description="Number of runs with each ratio.")
+    sampler: Literal["gp-hedge", "random", "grid"] = Field("gp-hedge", description="How ratios are proposed.")
+    pruning: bool = Field(True, description="Stop trials that are in the lowest quarter after a third of their steps.")
     storage: str | None = Field(
-        None, description="Of the study: sqlite:///FILE, postgresql://…, journal:FILE; by default in the run's folder."
+        None, description="Optuna storage: sqlite:///FILE, postgresql://…, journal:FILE; in the run folder by default."
     )
 
 
 class SelectOptions(Options):
     """Of the first stage."""
 
-    candidates: Literal["alike", "all"] = Field(
-        "alike", description="Tasks of the same kind as the target alone, or all of them."
-    )
-    rounds: int = Field(200, ge=2, description="So many times a task has its turn.")
-    top: int = Field(2, ge=0, description="So many auxiliaries are chosen whatever their utility.")
-    above: float = Field(0.5, description="Others are chosen whose utility is above it.")
+    candidates: Literal["alike", "all"] = Field("alike", description="Only tasks of the target's kind, or all of them.")
+    rounds: int = Field(200, ge=2, description="Number of rounds, each of one task.")
+    top: int = Field(2, ge=0, description="Number of auxiliary tasks that are always selected.")
+    above: float = Field(0.5, description="Also select every task with a utility above this.")
     utility: Literal["averaged", "last"] = Field(
-        "averaged", description="The utility over the second half of the rounds, or at their end."
+        "averaged", description="Utilities averaged over the second half of the rounds, or at the end."
     )
 
 
 class AutoSeMOptions(SelectOptions, SearchOptions):
     """Of both stages."""
 
-    select: bool = Field(True, description="Whether there is a first stage; if not, all candidates are searched over.")
+    select: bool = Field(True, description="Whether to run stage 1; if not, all candidates are searched over.")
     round: int = ThompsonOptions.model_fields["round"]
     decay: float = ThompsonOptions.model_fields["decay"]
     reward: Literal["ge", "gt", "gain"] = ThompsonOptions.model_fields["reward"]
@@ -73,9 +71,7 @@ def _autosem(options: AutoSeMOptions, context: RunContext) -> Recipe:
         raise RotaError(f"Method 'autosem' expects candidates beside the target '{context.target}'. Found none.")
     if options.select:
         inner.say(f"stage 1: {options.rounds} rounds of {options.round} updates, for {context.target}")
-        bandit = options.model_dump(include={"round", "decay", "reward", "floor"})
-        steps = options.rounds * options.round
-        run = inner.train(STAGE_1, method="thompson", options=bandit, steps=steps, only=tasks)
+        run = inner.train(STAGE_1, **_first_stage(options, tasks))
         chosen = select_from(run, options.top, options.above, options.utility).chosen
         inner.say(f"stage 1 chose {', '.join(chosen[1:]) or 'nobody'}")
     if len(chosen) == 1:
@@ -100,8 +96,30 @@ def _autosem(options: AutoSeMOptions, context: RunContext) -> Recipe:
     return Recipe(Cycle({task: int(count) for task, count in found.ratio.items() if count}))
 
 
+def _first_stage(options: AutoSeMOptions, tasks: list[str]) -> dict[str, Any]:
+    """What is different in the plan of the first stage."""
+    bandit = options.model_dump(include={"round", "decay", "reward", "floor"})
+    return {"method": "thompson", "options": bandit, "steps": options.rounds * options.round, "only": tasks}
+
+
+def _outlook(options: AutoSeMOptions, context: RunContext) -> tuple[list[Stage], Recipe]:
+    """Which tasks will be chosen, and in which ratio, is not known yet: an even one of all candidates stands for it."""
+    load_optuna()
+    tasks = _candidates(options, context)
+    stages = [Stage(STAGE_1, _first_stage(options, tasks))] if options.select else []
+    even = dict.fromkeys(tasks, 1)
+    trial = {"method": "cycle", "options": {"weights": even}, "only": tasks}
+    steps = {"steps": options.trial_steps or context.steps}
+    return [*stages, Stage(STAGE_2, {**trial, **steps}, options.trials * options.seeds)], Recipe(Cycle(even))
+
+
 def ratio_found(run: Run) -> dict[str, int]:
-    """The ratio with which a run of this method was trained, with zeros for tasks that were chosen and not used."""
+    """The ratio with which a run of this method was trained, with zeros for tasks that were chosen and not used.
+
+    >>> from rota.testing import written_run
+    >>> ratio_found(written_run({"rte": [0.6]}, "autosem", plan={"target": "rte"}))  # no other task was chosen
+    {'rte': 1}
+    """
     search = run.folder / INNER / STAGE_2
     best = best_trial(search) if (search / SEARCH).is_file() else None  # none where nobody was chosen
     return dict(best["ratio"]) if best else {run.plan["target"]: 1}
@@ -129,16 +147,17 @@ def _random_ratio(options: RatioOptions, context: RunContext) -> Recipe:
 AUTOSEM = [
     Method(
         "autosem",
-        "chooses tasks for the target by a bandit, then finds their ratio by a search over whole trainings",
+        "a bandit selects auxiliary tasks, then a search over whole runs finds their ratio",
         _autosem,
-        "004",
+        "Guo et al. 2019",
         ("target",),
+        _outlook,
     ),
     Method(
         "random-ratio",
-        "tasks by turn, in a ratio by chance: what a search has to beat",
+        "round robin in a random ratio: the baseline of a search",
         _random_ratio,
-        "004 baseline",
+        "baseline for Guo et al. 2019",
         ("target",),
     ),
 ]

@@ -25,11 +25,13 @@ def _exp3s_visits(options: Exp3SOptions, context: RunContext) -> Recipe:
 
 
 EXP3S = [
-    Method("exp3s", "a bandit that prefers tasks whose batches bring the largest gain", _exp3s, "001 EXP3.S"),
+    Method(
+        "exp3s", "a bandit that prefers tasks with the largest loss reduction per batch", _exp3s, "Glover & Hokamp 2019"
+    ),
     Method(
         "exp3s-visits",
-        "the same with the gain since the task's last visit, which costs no forward pass",
+        "exp3s with the loss reduction since the task's last batch; no extra forward pass",
         _exp3s_visits,
-        "after 001 EXP3.S",
+        "after Glover & Hokamp 2019",
     ),
 ]

@@ -25,6 +25,15 @@ class InnerRuns:
 
     Attributes:
         runs: All trainings so far.
+
+    >>> import tempfile
+    >>> from rota.testing import written_run
+    >>> def trains(plan, folder, **_):
+    ...     return written_run({"rte": [0.5]}, plan.method, folder=folder)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     inner = InnerRuns(trains, make_plan({"tasks": ["rte"]}), Path(folder), progress=False)
+    ...     [inner.train("first", method="exp3s").plan["method"], inner.train("first").plan["method"]]  # trained once
+    ['exp3s', 'exp3s']
     """
 
     def __init__(

@@ -26,9 +26,12 @@ class RunContext:
         batches: Batches of each task in one pass over its rows.
         steps: Length of the run.
         seed: Of the run.
-        target: The task that counts, if there is one alone.
-        inner: Who trains inner runs; nobody where there is nothing but a policy.
+        target: The one task that counts, if there is one.
+        inner: Trains inner runs; None without a run folder.
         trained: The tasks themselves, where there are any.
+
+    >>> RunContext({"rte": 100, "mrpc": 300}, {"rte": 4, "mrpc": 10}, steps=50, seed=0).tasks
+    ['rte', 'mrpc']
     """
 
     sizes: Mapping[str, int]
@@ -56,12 +59,17 @@ class Recipe:
     """What a method comes to. Streams and sources are named in plain JSON, so that nothing here loads torch.
 
     Args:
-        policy: Whose turn it is.
+        policy: Chooses the next task.
         stream: "task": one task per step; "joint": all tasks, weighted; "mixed": rows of any tasks; "pool": rows that
             are picked from candidates; "rounds": branches. Or a mapping with its options beside the name.
         listen: Who tells the policy what it hears, as `rota.sources` describes it; None: the usual sources.
         settings: Fields of the plan, where neither it nor a target says otherwise.
         tasks: The tasks that take part; None: those of the policy, and those that are only evaluated.
+
+    >>> from rota.methods import METHODS
+    >>> context = RunContext({"rte": 100, "mrpc": 300}, {"rte": 4, "mrpc": 10}, steps=50, seed=0)
+    >>> METHODS["proportional"].make({}, context).policy.mixture
+    {'rte': 0.25, 'mrpc': 0.75}
     """
 
     policy: Policy
@@ -69,6 +77,25 @@ class Recipe:
     listen: Sequence[str | Mapping[str, Any]] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     tasks: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Trainings that a method makes before its own run.
+
+    Args:
+        name: What they are called.
+        changes: Fields of the run's plan that are others in theirs.
+        runs: How many of them, at most.
+
+    >>> stage = Stage("the search of a ratio", {"method": "cycle", "steps": 300}, runs=20)
+    >>> stage.runs * stage.changes["steps"]  # updates before the run itself
+    6000
+    """
+
+    name: str
+    changes: Mapping[str, Any]
+    runs: int = 1
 
 
 @dataclass(frozen=True)
@@ -82,6 +109,12 @@ class Method:
             `options`, declares the options.
         source: Where it comes from.
         needs: What it cannot do without: a target, or the sizes of data sets, which a simulation does not have.
+        outlook: For a method that trains other runs first: what these are, and a recipe that costs as much as the one
+            that they will lead to. Nothing is trained for it.
+
+    >>> from rota.methods import METHODS
+    >>> METHODS["exp3s"].summary
+    'a bandit that prefers tasks with the largest loss reduction per batch'
     """
 
     name: str
@@ -89,6 +122,7 @@ class Method:
     recipe: Callable[[Any, RunContext], Recipe]
     source: str = ""
     needs: tuple[Need, ...] = ()
+    outlook: Callable[[Any, RunContext], tuple[Sequence[Stage], Recipe]] | None = None
 
     @property
     def options(self) -> type[Options]:
@@ -102,9 +136,17 @@ class Method:
 
     def make(self, options: Mapping[str, Any], context: RunContext) -> Recipe:
         """Its recipe for a run."""
+        return self.recipe(self._ready(options, context), context)
+
+    def foresee(self, options: Mapping[str, Any], context: RunContext) -> tuple[Sequence[Stage], Recipe]:
+        """What it would train before a run, and a recipe that costs as much as that of the run."""
+        own = self._ready(options, context)
+        return ((), self.recipe(own, context)) if self.outlook is None else self.outlook(own, context)
+
+    def _ready(self, options: Mapping[str, Any], context: RunContext) -> Any:
         found = self.checked(options)
         if "target" in self.needs and context.target is None:
             raise RotaError(
                 f"Method '{self.name}' expects a target. Choose one of {', '.join(context.tasks)}: Plan(target=…)."
             )
-        return self.recipe(found, context)
+        return found

@@ -29,19 +29,19 @@ class TemperatureOptions(Options):
 class AnnealedOptions(Options):
     """Of method annealed."""
 
-    epochs: int = Field(10, ge=1, description="Parts of the run, in each of which the power is lower.")
+    epochs: int = Field(10, ge=1, description="Number of stages; the exponent falls from one to the next.")
 
 
 class UniMaxOptions(Options):
     """Of method unimax."""
 
-    passes: float = Field(4, gt=0, description="Over the rows of a task in the whole run, at most.")
+    passes: float = Field(4, gt=0, description="Most passes over the rows of one task in the whole run.")
 
 
 class WeightOptions(Options):
     """Of methods that are told the weight of every task."""
 
-    weights: dict[str, float] = Field(description="Share of each task's turns, in any unit; 0 leaves a task out.")
+    weights: dict[str, float] = Field(description="Weight of each task, in any unit; 0 leaves a task out.")
 
 
 class TurnOptions(Options):
@@ -53,7 +53,7 @@ class TurnOptions(Options):
 class JointOptions(Options):
     """Of method joint."""
 
-    weights: dict[str, float] | None = Field(None, description="Of each task's loss, in any unit; by default alike.")
+    weights: dict[str, float] | None = Field(None, description="Weight of each task's loss; equal by default.")
 
 
 def _uniform(options: NoOptions, context: RunContext) -> Recipe:
@@ -123,15 +123,27 @@ def _for_all(context: RunContext, weights: Mapping[str, Weight]) -> dict[str, We
 
 
 MIXTURES = [
-    Method("uniform", "every task alike", _uniform, "001 RANDOM, 000 uniform"),
-    Method("proportional", "tasks by their number of rows", _proportional, "001 TASK SIZE", ("sizes",)),
-    Method("union", "every batch of every task once per epoch", _union, "000 union; MT-DNN", ("sizes",)),
-    Method("temperature", "tasks by a power of their number of rows", _temperature, "T5, mBERT", ("sizes",)),
-    Method("annealed", "from proportional to nearly uniform", _annealed, "PALs", ("sizes",)),
+    Method("uniform", "every task equally often", _uniform, "Glover & Hokamp 2019 (RANDOM)"),
     Method(
-        "unimax", "every task alike, but none for more than a few passes over its rows", _unimax, "UniMax", ("sizes",)
+        "proportional",
+        "tasks in proportion to their number of rows",
+        _proportional,
+        "Glover & Hokamp 2019 (TASK SIZE)",
+        ("sizes",),
     ),
-    Method("fixed", "the weights that you give", _fixed),
-    Method("cycle", "tasks by turn, as many batches as the weights say", _cycle, "004 mixing ratio"),
-    Method("joint", "all tasks in every step, their losses weighted", _joint, "003 multitask"),
+    Method("union", "every batch of every task once per epoch", _union, "MT-DNN (Liu et al. 2019)", ("sizes",)),
+    Method(
+        "temperature",
+        "tasks by a power of their size; size^0.5 by default",
+        _temperature,
+        "T5 (Raffel et al. 2020)",
+        ("sizes",),
+    ),
+    Method("annealed", "starts proportional, ends nearly uniform", _annealed, "Stickland & Murray 2019", ("sizes",)),
+    Method(
+        "unimax", "equal shares, but at most a few passes over any data set", _unimax, "Chung et al. 2023", ("sizes",)
+    ),
+    Method("fixed", "the weights you give", _fixed),
+    Method("cycle", "round robin in an exact ratio", _cycle, "Guo et al. 2019 (mixing ratio)"),
+    Method("joint", "a batch of every task in every step, losses weighted", _joint, "Kourdis et al. 2024 (baseline)"),
 ]

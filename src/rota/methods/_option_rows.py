@@ -26,6 +26,10 @@ class OptionRow:
         takes: What it takes: type and limits.
         default: What it is if nobody says anything.
         reason: What it is for.
+
+    >>> from rota.methods import METHODS, option_rows
+    >>> [row.name for row in option_rows(METHODS["temperature"].options)]
+    ['power']
     """
 
     name: str
@@ -51,7 +55,12 @@ def option_rows(options: type[Options]) -> list[OptionRow]:
 
 
 def default_told(field: FieldInfo) -> str:
-    """The default as a person writes it."""
+    """The default as a person writes it.
+
+    >>> from rota.settings import Settings
+    >>> [default_told(Settings.model_fields[name]) for name in ("steps", "eval_rows", "clip")]
+    ['600', 'none', '1.0']
+    """
     if field.is_required():
         return "required"
     return _written(field.default)

@@ -16,7 +16,14 @@ from rota.errors import RotaError, describe_mistakes
 
 class Options(BaseModel):
     """Options of a method. A subclass is the only place where they are declared: flags, YAML files, `rota methods NAME`
-    and the tables of the documents are made from it, or checked against it."""
+    and the tables of the documents are made from it, or checked against it.
+
+    >>> class Mine(Options):
+    ...     eta: float = Field(0.1, gt=0, description="how fast it learns")
+    ...     weights: dict[str, float] = {}
+    >>> Mine(weights="rte=2,mnli=1")  # as typed on the command line
+    Mine(eta=0.1, weights={'rte': 2.0, 'mnli': 1.0})
+    """
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
 
@@ -35,19 +42,23 @@ class Options(BaseModel):
         return {name: _parsed(cls.model_fields.get(name), value) for name, value in given.items()}
 
     def of(self, owner: Any) -> dict[str, Any]:
-        """Those that are arguments of somebody's constructor, by name."""
+        """Those that are arguments of a constructor, by name."""
         known = inspect.signature(owner).parameters
         return {name: getattr(self, name) for name in type(self).model_fields if name in known}
 
 
 def options_of(owner: Any, but: Collection[str] = (), defaults: Mapping[str, Any] | None = None) -> type[Options]:
-    """Options from the arguments of somebody's constructor: their types, defaults and limits, and what its docstring
-    says they are for.
+    """Options from the arguments of a constructor: types, defaults and limits, with the descriptions of its docstring.
 
     Args:
         owner: A policy or a source.
         but: Arguments that are no options.
         defaults: Other defaults than the constructor has.
+
+    >>> from rota.policies import Exp3S
+    >>> found = options_of(Exp3S, but=["tasks"], defaults={"eta": 0.5})
+    >>> found().eta, "tasks" in found.model_fields
+    (0.5, False)
     """
     hints = get_type_hints(owner.__init__, include_extras=True)
     reasons = argument_reasons(inspect.getdoc(owner) or "")

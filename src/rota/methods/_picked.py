@@ -19,14 +19,14 @@ class MixedOptions(Options):
     reduction: Literal["task", "row"] = Field(
         "task", description="The loss of a batch: the mean over its tasks of their means, or the mean over its rows."
     )
-    power: float = Field(0, ge=-10, le=10, description="Rows are drawn by this power of their task's number; 0: alike.")
+    power: float = Field(0, ge=-10, le=10, description="A row's task is drawn by this power of its size; 0: uniformly.")
 
 
 class PickedOptions(Options):
     """Of method mt-uncertainty."""
 
     score: Literal["code", "paper"] = Field(
-        "code", description="As the released code has it, which prefers unsure tasks; or as the paper prints it."
+        "code", description="As in the released code, which prefers uncertain tasks; or as printed in the paper."
     )
     regression: str = Field(
         "quantile",
@@ -34,15 +34,13 @@ class PickedOptions(Options):
         "proxy:TASK.",
     )
     cap: float | None = Field(
-        None, ge=1, description="At most so many times the rows of an even batch are of one task; by default no limit."
+        None, ge=1, description="Most rows of one task in a batch, in multiples of an equal share; no limit by default."
     )
-    candidates: int | None = Field(
-        None, ge=1, description="Rows of a task in the pool; by default as many as a batch has."
-    )
-    every: int = Field(1, ge=1, description="Steps that one pool serves.")
-    returned: bool = Field(False, description="Candidates that are not picked come once more in the same pass.")
-    half: bool = Field(False, description="The model is asked in bf16.")
-    layer: int | None = Field(None, ge=1, description="Heads are asked about this layer, and later ones are spared.")
+    candidates: int | None = Field(None, ge=1, description="Candidate rows per task; the batch size by default.")
+    every: int = Field(1, ge=1, description="Number of steps that are picked from one pool of candidates.")
+    returned: bool = Field(False, description="Put candidates that are not picked back into the current pass.")
+    half: bool = Field(False, description="Score candidates in bf16.")
+    layer: int | None = Field(None, ge=1, description="Score candidates at this layer instead of the last.")
     reduction: Literal["task", "row"] = Field("task", description=MixedOptions.model_fields["reduction"].description)
 
 
@@ -60,14 +58,14 @@ def _mt_uncertainty(options: PickedOptions, context: RunContext) -> Recipe:
 PICKED = [
     Method(
         "mixed",
-        "batches with rows of all tasks, drawn alike or by a power of their number",
+        "rows of all tasks in every batch",
         _mixed,
-        "002 (its baseline)",
+        "Pilault et al. 2021 (baseline)",
     ),
     Method(
         "mt-uncertainty",
-        "of candidates of all tasks, the rows about which the model is most unsure",
+        "the most uncertain rows among candidates of all tasks",
         _mt_uncertainty,
-        "002 MT-Uncertainty",
+        "Pilault et al. 2021",
     ),
 ]

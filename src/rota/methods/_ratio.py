@@ -111,6 +111,19 @@ def find_ratio(
         storage: Of the study; by default a file in the folder.
         simplex: Whether ratios are shares that sum to one.
         options: Of `rota.search.search_ratio`.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rota.plans import make_plan
+    >>> from rota.testing import written_run
+    >>> def run_plan(plan, folder, **_):  # as if three batches of rte for each of mnli were best
+    ...     share = plan.options["weights"]["rte"] / sum(plan.options["weights"].values())
+    ...     return written_run({"rte": [1 - abs(share - 0.75)]}, folder=folder)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     inner = InnerRuns(run_plan, make_plan({"tasks": ["rte", "mnli"]}), Path(folder), progress=False)
+    ...     found = find_ratio(inner, ["rte", "mnli"], trials=4, changes={"steps": 10}, sampler="random")
+    ...     len(found.trials), found.best.value == max(trial.value for trial in found.trials)
+    (4, True)
     """
     place = storage or f"journal:{inner.folder / 'study.journal'}"
     name = options.pop("name", None) or f"ratio of {', '.join(tasks)}, seed {options.get('seed', 0)}"

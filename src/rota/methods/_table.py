@@ -35,3 +35,4 @@ METHODS: PluginTable[Method] = PluginTable(
     {method.name: method for family in FAMILIES for method in family},
     {"rota.methods": _method, "rota.policies": method_of_policy},
 )
+"""Methods by name: those of the house, and those of plug-ins."""

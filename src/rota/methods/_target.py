@@ -18,11 +18,11 @@ TUNING = ("steps", "lr", "momentum", "optimizer", "least")
 class RoundOptions(Options):
     """Of methods that train in rounds of branches."""
 
-    fraction: float = Field(1.0, gt=0, le=100, description="Share of each task's rows that a branch trains on, ρ.")
+    fraction: float = Field(1.0, gt=0, le=100, description="Share ρ of a task's rows that a branch trains on.")
     memory: Literal["reset", "shared", "own"] = Field(
         "reset",
-        description="What the optimizer of a branch remembers: nothing, what it knew at the end of the last round, or "
-        "what this branch knew at the end of its own last one.",
+        description="Optimizer state of a branch: empty (reset), that of the last round (shared), or that of the same "
+        "task's last branch (own).",
     )
 
 
@@ -33,27 +33,27 @@ class AlphaVILOptions(RoundOptions):
         "data", description="Branches take the same share of every task's rows, or as many updates as the target's."
     )
     weighting: Literal["alpha", "alignment"] = Field(
-        "alpha", description="Weights follow α (the paper), or how far deltas point down the target's dev loss."
+        "alpha", description="Weights follow α (the paper), or how well deltas align with the target's gradient."
     )
     scaling: Literal["loss", "delta"] = Field(
-        "loss", description="A weight scales its task's loss (the paper; inert with Adam and its like), or its delta."
+        "loss", description="A weight scales its task's loss (the paper; no effect with Adam), or its delta."
     )
     merge: Literal["deltas", "joint", "both"] = Field(
         "deltas",
-        description="A round leaves the mixture of its deltas (the paper); the weights alone, for joint steps from "
+        description="What a round keeps: the combined deltas (the paper); only the weights, for joint steps from "
         "where it began; or both.",
     )
-    alpha_steps: int = Field(10, ge=0, description="Steps in which α is tuned.")
+    alpha_steps: int = Field(10, ge=0, description="Gradient steps on α in each round.")
     alpha_lr: float = Field(0.005, gt=0, description="Learning rate of α.")
     alpha_momentum: float = Field(0.5, ge=0, lt=1, description="Momentum of α.")
-    alpha_optimizer: Literal["sgd", "adam", "adamax"] = Field("sgd", description="How α is tuned.")
-    alpha_least: float | None = Field(None, description="What α does not fall below.")
+    alpha_optimizer: Literal["sgd", "adam", "adamax"] = Field("sgd", description="Optimizer of α.")
+    alpha_least: float | None = Field(None, description="Lower bound of α.")
     alpha_batches: int | None = Field(
-        None, ge=1, description="Batches of dev rows that a gradient of α is computed of; by default all rows."
+        None, ge=1, description="Dev batches per gradient step on α; by default all dev rows."
     )
-    storage: Literal["full", "bfloat16", "cpu"] = Field("full", description="How deltas are kept.")
+    storage: Literal["full", "bfloat16", "cpu"] = Field("full", description="Where and how deltas are stored.")
     only: tuple[str, ...] | None = Field(
-        None, description="Deltas of parameters whose names begin so; by default of all."
+        None, description="Patterns of parameter names whose deltas are combined; all by default."
     )
 
 
@@ -72,9 +72,7 @@ class DIWOptions(RoundOptions):
     """Of DIW."""
 
     weight_lr: float = Field(0.1, gt=0, description="Learning rate of the weights.")
-    tries: int = Field(
-        10, ge=1, description="Joint tries in a row that are no better than the round's best, after which that is kept."
-    )
+    tries: int = Field(10, ge=1, description="Attempts in a row without improvement, after which the best one is kept.")
 
 
 def _alphavil(options: AlphaVILOptions, context: RunContext) -> Recipe:
@@ -118,15 +116,32 @@ def _multitask(options: NoOptions, context: RunContext) -> Recipe:
 
 
 TARGETED = [
-    Method("alphavil", "branches of all tasks, mixed for the good of the target", _alphavil, "003 αVIL", ("target",)),
+    Method(
+        "alphavil",
+        "a training branch per task, combined by the target's dev loss",
+        _alphavil,
+        "Kourdis et al. 2024",
+        ("target",),
+    ),
     Method(
         "alphavil-aligned",
         "alphavil whose weights follow the direction of deltas, not their length",
         _aligned,
-        "after 003",
+        "after Kourdis et al. 2024",
         ("target",),
     ),
-    Method("diw", "weights by what each task does for the target (reconstructed)", _diw, "003 DIW", ("target",)),
-    Method("singletask", "the rows of the target alone", _singletask, "003 singletask", ("target",)),
-    Method("multitask", "all tasks in every step; best model of each", _multitask, "003"),
+    Method(
+        "diw",
+        "weights by each task's effect on the target (reconstructed)",
+        _diw,
+        "Kourdis et al. 2024 (baseline)",
+        ("target",),
+    ),
+    Method("singletask", "the target only", _singletask, "Kourdis et al. 2024 (baseline)", ("target",)),
+    Method(
+        "multitask",
+        "all tasks in every step; keeps the best model of each",
+        _multitask,
+        "Kourdis et al. 2024 (baseline)",
+    ),
 ]

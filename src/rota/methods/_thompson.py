@@ -21,7 +21,7 @@ class ThompsonOptions(options_of(Thompson, but=("tasks", "primary"))):  # type: 
         description="A round is good if the target's dev score did not fall (ge), if it rose (gt), or by how much it "
         "rose (gain).",
     )
-    floor: float = Field(0.0, ge=0, lt=1, description="Share of the rounds that is spread evenly.")
+    floor: float = Field(0.0, ge=0, lt=1, description="Share of the rounds that is spread evenly over all tasks.")
 
 
 def _thompson(options: ThompsonOptions, context: RunContext) -> Recipe:
@@ -33,9 +33,9 @@ def _thompson(options: ThompsonOptions, context: RunContext) -> Recipe:
 THOMPSON = [
     Method(
         "thompson",
-        "tasks after whose rounds the target's score did not fall",
+        "Thompson sampling of tasks that do not lower the target's score",
         _thompson,
-        "004 stage 1",
+        "Guo et al. 2019 (stage 1)",
         ("target",),
     )
 ]

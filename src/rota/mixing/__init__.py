@@ -1,4 +1,4 @@
-"""One source of batches for every loop: a policy draws from anybody's data sets, in anybody's trainer."""
+"""Batches from several data sets, drawn by a policy, for any loop or trainer."""
 
 from rota.mixing._joined import BatchRows, JoinedDataset, join, rows_by
 from rota.mixing._mix import Mix

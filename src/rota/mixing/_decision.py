@@ -34,7 +34,7 @@ class Decision:
 
     Args:
         step: Which update.
-        choice: Whose turn it is; None where rows of several tasks are in a batch, and nobody was chosen.
+        choice: The task that was drawn; None for a batch with rows of several tasks.
         parts: The rows.
         told: By batch what came back; empty where that was left out.
         reduced: Whether what came back is the mean over all processes.
@@ -94,7 +94,7 @@ class Means:
     Args:
         told: Of each batch.
         tasks: Of the decision.
-        summed: Whether to sum over all processes: weighted by rows, in one message that nobody waits for.
+        summed: Whether to sum over all processes: weighted by rows, in one asynchronous message.
     """
 
     def __init__(self, told: Iterable[Heard], tasks: Sequence[str], summed: bool) -> None:

@@ -20,7 +20,7 @@ class Drawing:
     """Draws decisions, and knows the rows of each.
 
     Args:
-        policy: Says whose turn it is.
+        policy: Chooses the next task.
         sizes: Rows of each task; None for streams.
         rows: Of each task in an update, over all batches and processes.
         seed: Of the draws and of the order of rows.
@@ -88,6 +88,10 @@ class Drawing:
             part.task: np.concatenate([queues[part.task].at(part.number + k) for k in range(part.rows)])
             for part in decision.parts
         }
+
+    def spans(self, decision: Decision) -> dict[str, tuple[int, int] | None]:
+        """Where the rows of a decision stand among those of all passes, by task."""
+        return {part.task: self._draws.queues[part.task].span(part.number, part.rows) for part in decision.parts}
 
     def dealt(self, decision: Decision, rows: Ids, shard: Shard) -> tuple[Ids, int]:
         """The part of a decision's rows that a batch has, and how many of them count. Rows of several tasks are

@@ -80,7 +80,7 @@ class Hearing:
         self._waiting.append((self.told, (decision, means)))
 
     def report(self, feedback: list[Feedback]) -> None:
-        """Somebody measured something after the decisions that were told so far; it queues behind them."""
+        """A value was measured after the decisions that were told so far; it queues behind them."""
         self._waiting.append((self.told, feedback))
         self.observed += sum(self._hears(own.about) for own in feedback)
 

@@ -19,7 +19,13 @@ class MapDataset(Protocol):
 
 
 class BatchRows(list[Any]):
-    """Rows of one batch; a collator may ask for `task`, None where they are of several."""
+    """Rows of one batch; a collator may ask for `task`, None where they are of several.
+
+    >>> rows = BatchRows([{"x": 1}, {"x": 2}])
+    >>> rows.task = "rte"
+    >>> len(rows), rows.task
+    (2, 'rte')
+    """
 
     task: str | None = None
 
@@ -71,7 +77,12 @@ def _several(rows: MapDataset, numbers: list[int]) -> Iterable[Any]:
 
 
 def join(datasets: Mapping[str, MapDataset]) -> JoinedDataset:
-    """Several data sets as one: `join({"rte": rte, "mrpc": mrpc})`."""
+    """Several data sets as one: `join({"rte": rte, "mrpc": mrpc})`.
+
+    >>> both = join({"rte": [1, 2, 3], "mrpc": [4, 5]})
+    >>> len(both), both[3]
+    (5, 4)
+    """
     if not isinstance(datasets, Mapping) or not datasets:
         raise RotaError(f"join expects data sets by name, such as {{'rte': rte, 'mrpc': mrpc}}. Found {datasets!r}.")
     empty = [name for name, own in datasets.items() if not len(own)]

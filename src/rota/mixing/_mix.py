@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from rota.arrays import Ids
 from rota.draws import Partial
-from rota.errors import RotaError, unknown_name
+from rota.errors import RotaError
 from rota.feedback import Feedback
 from rota.mixing._dealing import Dealing, processes
 from rota.mixing._decision import Decision, Heard, Means, as_scalar
@@ -22,8 +21,11 @@ from rota.mixing._mix_log import MixLog
 from rota.mixing._open_decisions import MixBatch, OpenDecisions
 from rota.mixing._wrong_use import (
     check_batch_sizes,
+    check_host,
+    check_losses,
     check_names,
     check_numbers,
+    check_observed,
     check_state,
     never_heard,
     not_told,
@@ -53,8 +55,8 @@ class Mix:
 
     A decision is the rows of one update: `batch_size × accumulation × world` rows of one task. Decision n hears exactly
     what was told about the decisions 0 … n − 1 − lag, however far a loader reads ahead; so decisions do not depend on
-    the number of workers. Saved and loaded, it goes on as if it had never stopped; what was drawn ahead and not trained
-    on comes again.
+    the number of workers. It resumes exactly from `state_dict`; batches that were drawn ahead but not trained on are
+    drawn again.
 
     Args:
         datasets: By name: map-style data sets (anything with `len` and row numbers), or streams (anything that can be
@@ -70,13 +72,14 @@ class Mix:
             filled up where a host deals out batches.
         epoch: Updates of one iteration; by default as many as go once over all data sets.
         listen: What the policy hears of the losses that are told: the name of a measure in `rota.signals` or a function
-            of a `View`; by default the usual one of what it hears; `()` makes it deaf.
+            of a `View`; by default the usual one of what it hears; `()` for no feedback.
         blend: Rows of several tasks in one batch: the policy's mixture is the probability of each row's task. Losses
             are told by task.
         rank, world: This process among all; by default as torch.distributed says.
         host_shards: Hand out the batches of all processes one after the other, for a host that deals them out itself
             (a loader that went through accelerate's `prepare`).
         log: A new folder for a log, which `rota report`, `rota improve` and `rota.offpolicy` read.
+        log_rows: Log the number of each row, also where it follows from the seed and its place in a pass.
 
     >>> from rota import uniform
     >>> mix = Mix({"a": range(6), "b": range(4)}, uniform(["a", "b"]), batch_size=2)
@@ -104,6 +107,7 @@ class Mix:
         world: int | None = None,
         host_shards: bool = False,
         log: Path | str | None = None,
+        log_rows: bool = False,
     ) -> None:
         check_numbers(accumulation=accumulation, epoch=epoch, lag=lag + 1 if isinstance(lag, int) else lag)
         self._data = MixData(datasets, by)
@@ -123,7 +127,7 @@ class Mix:
         self._listening = source is not None
         self._deaf = listen == ()
         self._sums = dealing.world > 1 and (self._listening or log is not None)
-        self.log = MixLog(Path(log), self, source) if log is not None and dealing.rank == 0 else None
+        self.log = MixLog(Path(log), self, source, log_rows) if log is not None and dealing.rank == 0 else None
         self._hearing = Hearing(policy, source, self.log)
         self._open = OpenDecisions(dealing)
         self._finished = 0  # batches until the end of an iteration that was not broken off
@@ -247,17 +251,7 @@ class Mix:
             world: Its processes.
             who: It is.
         """
-        own = self._dealing
-        if accumulation != own.accumulation:
-            raise RotaError(
-                f"{who} accumulates {accumulation} batches. Expected Mix(…, accumulation={accumulation}), so that an "
-                f"update has rows of one source. Found {own.accumulation}."
-            )
-        if world != own.world:
-            raise RotaError(
-                f"{who} has {world} processes. Found a mix for {own.world}: make it where they are known, or say "
-                f"Mix(…, rank=…, world={world})."
-            )
+        check_host(who, accumulation, world, self._dealing)
 
     # Feedback
 
@@ -276,15 +270,9 @@ class Mix:
             reduced: Whether it is the mean over all processes already; else it is summed over them, weighted by rows.
         """
         decision, batch = self._open.waiting(number)
-        blend = self._drawing.blend
-        if blend != isinstance(value, Mapping):
-            wanted = "the loss of each task, tell({task: loss})" if blend else "one number"
-            raise RotaError(f"mix.tell expects {wanted}. Found {value!r}.")
         counted = self._drawing.counted(decision, self._dealing.own[batch])
-        losses = value if blend else {decision.tasks[0]: value}
-        for task in losses:
-            if task not in counted:
-                raise RotaError(f"mix.tell expects losses of {', '.join(counted)}. Found one of '{task}'.")
+        check_losses(value, self._drawing.blend, counted)
+        losses = value if self._drawing.blend else {decision.tasks[0]: value}
         decision.reduced = reduced
         self._note(decision, batch, {task: (as_scalar(own), counted[task]) for task, own in losses.items()})
 
@@ -314,11 +302,7 @@ class Mix:
             values: By task.
             about: The word for it (`Policy.hears`), where the policy hears several.
         """
-        for task, value in values.items():
-            if task not in self._data.sizes:
-                raise unknown_name("task", task, self._data.sizes)
-            if not math.isfinite(value):
-                raise RotaError(f"mix.observe expects numbers. Found {value} for task '{task}'. Leave it out.")
+        check_observed(values, self._data.sizes)
         step = self._hearing.told
         if values:
             self._hearing.report([Feedback(task, float(own), None, step, about=about) for task, own in values.items()])
@@ -338,12 +322,13 @@ class Mix:
         return self.policy.expected_shares(self._open.drawn)
 
     def take_losses(self) -> dict[str, float]:
-        """For trackers: the mean loss of each task since the last time somebody asked, as far as it was heard."""
+        """For trackers: the mean loss of each task since the last call, as far as it was told."""
         return self._hearing.take_losses()
 
-    def ids_of(self, decision: Decision) -> dict[str, Ids]:
-        """The row numbers of a decision in each data set."""
-        return self._drawing.ids(decision)
+    def rows_of(self, decision: Decision) -> dict[str, tuple[Ids, tuple[int, int] | None]]:
+        """The row numbers of a decision in each data set, and where they stand among those of all passes."""
+        ids, spans = self._drawing.ids(decision), self._drawing.spans(decision)
+        return {task: (own, spans[task]) for task, own in ids.items()}
 
     # Saved and loaded
 

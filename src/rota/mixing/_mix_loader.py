@@ -44,7 +44,7 @@ class StreamRows(IterableDataset[Any]):
 
 
 class MixLoader(DataLoader[Any]):
-    """Knows which batches were handed out, so that nobody has to tell of a batch where the policy hears nothing.
+    """Knows which batches were handed out, so that a policy without feedback needs no `tell`.
 
     Its generator is its own: that of the training is left alone, and workers are seeded by the number of the epoch.
     """

@@ -28,9 +28,11 @@ class MixLog:
         folder: A new one; or that of the same mix, whose state is going to be loaded.
         mix: What is written about.
         source: What its policy hears of losses.
+        log_rows: Whether the number of each row is written, also where it follows from the seed.
     """
 
-    def __init__(self, folder: Path, mix: Mix, source: EachStep | None) -> None:
+    def __init__(self, folder: Path, mix: Mix, source: EachStep | None, log_rows: bool = False) -> None:
+        self._log_rows = log_rows
         self._folder, self._mix, self._began = folder, mix, time.monotonic()
         described = {
             "schema": SCHEMA,
@@ -74,8 +76,9 @@ class MixLog:
     def write(self, decision: Decision, losses: Mapping[str, float], values: Mapping[str, float]) -> None:
         """A decision whose losses were heard."""
         parts: list[dict[str, Any]] = []
-        for task, ids in self._mix.ids_of(decision).items():
-            parts.append({"task": task, "weight": len(ids), "n": len(ids), "ids": ids.tolist()})
+        for task, (ids, span) in self._mix.rows_of(decision).items():
+            rows = {"ids": ids.tolist()} if self._log_rows or span is None else {"rows": list(span)}
+            parts.append({"task": task, "weight": len(ids), "n": len(ids), **rows})
         known = [losses.get(part["task"]) for part in parts]
         heard = [values.get(part["task"]) for part in parts]
         self.writer.write(step_line(decision.step, decision.choice, parts, known, heard))
@@ -83,7 +86,7 @@ class MixLog:
             self.writer.flush()
 
     def report(self, measured: Sequence[Feedback]) -> None:
-        """What somebody measured between updates."""
+        """What was measured between updates."""
         values, step, word = {own.task: own.value for own in measured}, measured[0].step, measured[0].about
         if word != "score":
             self.writer.write({"kind": "observed", "step": step, "about": word, "tasks": values})
@@ -99,7 +102,7 @@ class MixLog:
         return self.writer.sync()
 
     def close(self) -> None:
-        """Training is over: write how it ended, with the last scores that somebody observed."""
+        """Training is over: write how it ended, with the last scores that were observed."""
         self.writer.close()
         run = Run(self._folder)
         updates: Counter[str] = Counter()

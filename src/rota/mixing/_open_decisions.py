@@ -19,6 +19,9 @@ class MixBatch(NamedTuple):
         number: Counted from the very first.
         task: Whose rows; None where they are of several tasks.
         choice: What the policy drew, and how likely that was; None where nobody was chosen.
+
+    >>> MixBatch(number=0, task="rte", choice=None).task
+    'rte'
     """
 
     number: int

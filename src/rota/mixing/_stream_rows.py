@@ -24,6 +24,9 @@ class CountingQueue:
     def at(self, number: int) -> Ids:
         return np.arange(number * self._batch_size, (number + 1) * self._batch_size)
 
+    def span(self, number: int, rows: int) -> tuple[int, int]:
+        return number * self._batch_size, number * self._batch_size + rows
+
     def next(self) -> Ids:
         ids = self.at(self.consumed)
         self.consumed += 1

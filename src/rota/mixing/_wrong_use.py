@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from rota.errors import RotaError
+from rota.errors import RotaError, unknown_name
+from rota.mixing._dealing import Dealing
 from rota.mixing._open_decisions import MixBatch
 from rota.policies import Policy
 
@@ -20,7 +22,10 @@ def check_numbers(**numbers: int | None) -> None:
 
 
 def check_names(policy: Policy, tasks: Iterable[str]) -> None:
-    """Refuse a policy over other names."""
+    """Refuse what is no policy, and a policy over other names."""
+    if not isinstance(policy, Policy):
+        names = ", ".join(f'"{task}"' for task in tasks)
+        raise RotaError(f"A mix expects a policy such as rota.Exp3S([{names}]). Found {policy!r}.")
     if set(policy.tasks) != set(tasks):
         raise RotaError(
             f"A mix expects a policy over its own data sets {', '.join(sorted(tasks))}. Found one over "
@@ -55,6 +60,39 @@ def check_state(state: Mapping[str, Any], version: int, identity: Mapping[str, A
         )
 
 
+def check_host(who: str, accumulation: int, world: int, own: Dealing) -> None:
+    """Refuse a host whose updates have other batches, or other processes."""
+    if accumulation != own.accumulation:
+        raise RotaError(
+            f"{who} accumulates {accumulation} batches. Expected Mix(…, accumulation={accumulation}), so that an "
+            f"update has rows of one source. Found {own.accumulation}."
+        )
+    if world != own.world:
+        raise RotaError(
+            f"{who} has {world} processes. Found a mix for {own.world}: make it where they are known, or say "
+            f"Mix(…, rank=…, world={world})."
+        )
+
+
+def check_losses(value: Any, blend: bool, tasks: Collection[str]) -> None:
+    """Refuse one loss where several are meant, several where one is, and those of tasks without rows."""
+    if blend != isinstance(value, Mapping):
+        wanted = "the loss of each task, tell({task: loss})" if blend else "one number"
+        raise RotaError(f"mix.tell expects {wanted}. Found {value!r}.")
+    for task in value if blend else ():
+        if task not in tasks:
+            raise RotaError(f"mix.tell expects losses of {', '.join(tasks)}. Found one of '{task}'.")
+
+
+def check_observed(values: Mapping[str, float], tasks: Collection[str]) -> None:
+    """Refuse what was measured of unknown tasks, and what is no number."""
+    for task, value in values.items():
+        if task not in tasks:
+            raise unknown_name("task", task, tasks)
+        if not math.isfinite(value):
+            raise RotaError(f"mix.observe expects numbers. Found {value} for task '{task}'. Leave it out.")
+
+
 def not_told(batch: MixBatch, update: int, until: int, lag: int, least: int) -> RotaError:
     whose = f"task '{batch.task}'" if batch.task else "rows of several tasks"
     return RotaError(
@@ -70,6 +108,6 @@ def reads_too_far(who: str, batches: int, least: int, lag: int) -> RotaError:
 
 def never_heard(policy: Policy, updates: int) -> RotaError:
     return RotaError(
-        f"{type(policy).__name__} hears {' and '.join(policy.hears or ())}. Found that nobody has said anything in "
-        f"{updates} updates. Say it with mix.observe({{task: value}}), or make it deaf: Mix(…, listen=())."
+        f"{type(policy).__name__} hears {' and '.join(policy.hears or ())}. Found no feedback in {updates} "
+        f"updates. Give it some with mix.observe({{task: value}}), or turn feedback off: Mix(…, listen=())."
     )

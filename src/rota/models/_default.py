@@ -38,13 +38,17 @@ def encoder_for(
 
     Args:
         tasks: What it is for; their inputs must be equal.
-        model: "auto": for texts the encoder whose tokenizer cut them, else a small network that fits. "lenet": the
-            network of 003, for pictures of 28 x 28. "bilstm" and "bilstm-embeddings": that of 004, on the layers of
-            a frozen encoder or on embeddings of its own. "camtl": that of 002, around a pretrained encoder. Any other
-            name: a pretrained encoder.
+        model: "auto": for texts the encoder that the tokenizer belongs to, else a small network that fits the inputs.
+            "lenet": the network of Kourdis et al. 2024, for pictures of 28 x 28. "bilstm" and "bilstm-embeddings": the
+            BiLSTM of Guo et al. 2019, on the layers of a frozen encoder or on its own embeddings. "camtl": the model of
+            Pilault et al. 2021, around a pretrained encoder. Any other name: a pretrained encoder.
         dropout: None: as each encoder has it.
         pooling, hidden, frozen: See `Pretrained`; None: nothing is frozen, half of CA-MTL's layers are.
         parts: Of CA-MTL.
+
+    >>> from rota.data import load_tasks
+    >>> type(encoder_for(load_tasks(["digits"]))).__name__, type(encoder_for(load_tasks(["toytext"]))).__name__
+    ('SmallConv', 'TinyText')
     """
     inputs = _shared_inputs(tasks)
     small, recurrent = (usual if dropout is None else dropout for usual in (SMALL_DROPOUT, RECURRENT_DROPOUT))

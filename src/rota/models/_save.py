@@ -23,29 +23,56 @@ from rota.models.core import (
     TinyText,
     rebuilt,
 )
+from rota.runlog import replacing, write_text
 from rota.tasks import kind_from
 
 DESCRIPTION, WEIGHTS = "model.json", "model.safetensors"
 
 
 def build_model(description: dict[str, Any]) -> MultiTaskModel:
-    """The model that `MultiTaskModel.describe` described, with weights that are still to be loaded."""
+    """The model that `MultiTaskModel.describe` described, with weights that are still to be loaded.
+
+    >>> from rota.models import SmallConv
+    >>> from rota.tasks import Classification
+    >>> model = MultiTaskModel(SmallConv(side=8), {"parity": Classification(2)})
+    >>> build_model(json.loads(json.dumps(model.describe()))).heads["parity"].kind
+    classification (2 classes)
+    """
     kinds = {name: kind_from(kind) for name, kind in description["kinds"].items()}
     return MultiTaskModel(_build_encoder(description["encoder"]), kinds, HeadStyle(**description["style"]))
 
 
 def save_model(model: MultiTaskModel, folder: Path | str) -> None:
-    """Write `model.json` and `model.safetensors`."""
+    """Write `model.json` and `model.safetensors`.
+
+    >>> import tempfile
+    >>> from rota.models import SmallConv
+    >>> from rota.tasks import Classification
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(MultiTaskModel(SmallConv(side=8), {"parity": Classification(2)}), folder)
+    ...     list(load_model(folder).heads)
+    ['parity']
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / DESCRIPTION).write_text(json.dumps(model.describe(), indent=1) + "\n")
+    write_text(folder / DESCRIPTION, json.dumps(model.describe(), indent=1) + "\n")
     # Cloned: safetensors refuses tensors that share memory, such as tied weights.
     tensors = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in model.state_dict().items()}
-    safetensors.torch.save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+    with replacing(folder / WEIGHTS) as place:
+        safetensors.torch.save_file(tensors, place, metadata={"format": "pt"})
 
 
 def load_model(folder: Path | str) -> MultiTaskModel:
-    """The model that `save_model` wrote, ready to answer."""
+    """The model that `save_model` wrote, ready to answer.
+
+    >>> import tempfile
+    >>> from rota.models import SmallConv
+    >>> from rota.tasks import Classification
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(MultiTaskModel(SmallConv(side=8), {"parity": Classification(2)}), folder)
+    ...     load_model(folder).training
+    False
+    """
     folder = Path(folder)
     try:
         description = json.loads((folder / DESCRIPTION).read_text())

@@ -25,6 +25,10 @@ class Estimate:
         value: The estimate.
         stderr: Its standard error.
         effective_sample_size: As many decisions of the mixture itself would say as much, (Σw)² / Σw².
+
+    >>> estimate = Estimate(value=0.3, stderr=0.05, effective_sample_size=400)
+    >>> [round(end, 2) for end in estimate.interval()]
+    [0.2, 0.4]
     """
 
     value: float
@@ -122,3 +126,4 @@ ESTIMATORS: dict[str, Callable[[Floats, Log, Floats], tuple[float, float]]] = {
     "clipped": _clipped,
     "dr": _doubly_robust,
 }
+"""Estimators of what a mixture would have earned, by name; each gives a value and its standard error."""

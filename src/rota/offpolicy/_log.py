@@ -29,6 +29,10 @@ class Log:
         rewards: What it earned.
         starts: Where a run begins, if there are several.
         auxiliary: Tasks that are trained for the sake of the others.
+
+    >>> log = as_log((["a", "b", "a"], [0.5, 0.5, 0.5], [1.0, 0.0, 0.5]))
+    >>> log.tasks, log.counts().tolist(), log.mixture
+    (('a', 'b'), [2, 1], {'a': 0.5, 'b': 0.5})
     """
 
     tasks: tuple[str, ...]
@@ -53,7 +57,7 @@ class Log:
     @property
     def mixture(self) -> dict[str, float]:
         """The mixture that was drawn from: exactly, if it was always the same, else its mean over the steps, as far as
-        the decisions show it. Shares of the decisions would vary by chance, from log to log."""
+        the decisions show it. Shares of the decisions would vary at random, from log to log."""
         sizes, _ = self.totals()
         shares = np.divide(self.counts(), sizes, out=np.zeros(len(self.tasks)), where=sizes > 0)
         return dict(zip(self.tasks, (shares / shares.sum()).tolist(), strict=True))
@@ -68,7 +72,11 @@ class Log:
 
 def as_log(source: Log | LogSource, reward: Reward = improving) -> Log:
     """A log from whatever one has: a run folder, several of them, or arrays `(tasks, probabilities, rewards)` in the
-    order of the steps, with the tasks by name."""
+    order of the steps, with the tasks by name.
+
+    >>> as_log((["a", "b", "a"], [0.5, 0.5, 0.5], [1.0, 0.0, 0.5])).rewards
+    array([1. , 0. , 0.5])
+    """
     if isinstance(source, Log):
         return source
     if isinstance(source, tuple):
@@ -77,12 +85,17 @@ def as_log(source: Log | LogSource, reward: Reward = improving) -> Log:
 
 
 def read_logs(folders: Iterable[Path | str], reward: Reward = improving) -> Log:
-    """The decisions of one or several runs with the same tasks, one after the other: each step has its own probability,
-    whoever chose it.
+    """The decisions of one or several runs with the same tasks, one after the other: each step has its own probability.
 
     Args:
         folders: Run folders.
         reward: What a visit was worth. Rewards of a round that one draw decided (`Hold`) are one, their mean.
+
+    >>> from rota.testing import written_run
+    >>> run = written_run({"rte": [0.5, 0.6], "mnli": [0.6, 0.8]}, every=10)
+    >>> log = read_logs([run.folder])
+    >>> log.tasks, len(log), log.mixture
+    (('rte', 'mnli'), 18, {'rte': 0.5, 'mnli': 0.5})
     """
     runs = [Run(folder) for folder in folders]
     if not runs:
@@ -159,6 +172,6 @@ def _check(log: Log, where: str) -> None:
     if len(log.tasks) > 1 and (log.probabilities == 1.0).any():
         task = log.tasks[log.chosen[np.flatnonzero(log.probabilities == 1.0)[0]]]
         raise RotaError(
-            f"Expected decisions that were drawn. Found task '{task}' chosen with certainty in {where}: whoever never "
-            f"tries anything else says nothing about other mixtures. Log with `uniform`, or with a floor."
+            f"Expected decisions that were drawn. Found task '{task}' chosen with certainty in {where}, which says "
+            f"nothing about other mixtures. Log with `uniform`, or with a floor."
         )

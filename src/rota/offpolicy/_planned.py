@@ -27,10 +27,15 @@ class Planned:
 
     Args:
         mixture: For the next run.
-        entropy: The λ whose mixture promises most; infinite if none promises more than the logged one.
+        entropy: The λ with the largest predicted score; infinite if no mixture is predicted to beat the logged one.
         predicted_gain: By how much the mean score at the end should rise over that of the logged mixture, if a reward
             of 0 is a score of 1 and the largest one a score of 0. Auxiliary tasks do not count.
         curves: The learning curve of each task.
+
+    >>> rewards = [k % 2 * (1 - k / 100) for k in range(100)]  # nothing more is to be earned from the first task
+    >>> plan = planned((["learned", "learning"] * 50, [0.5] * 100, rewards))
+    >>> plan.predicted_gain > 0, plan.mixture.mixture["learning"] > 0.8
+    (True, True)
     """
 
     mixture: Fixed
@@ -42,20 +47,25 @@ class Planned:
 def planned(log: Log | LogSource, steps: int | None = None, reward: Reward = improving) -> Planned:
     """Plan a mixture from a log alone.
 
-    Rewards that fall say that a task is learned; how fast they fall says what more visits would bring. V_WIS does not
-    know of that: it is linear in the mixture, so without a given λ it wants everything for one task. Here a learning
-    curve is fitted to each task (`fit_curve`), and two mixtures are looked for that make the expected mean score at the
-    end as large as possible: one of the form p(k) exp(r̄(k) / λ), with p the logged mixture, which is the paper's for a
-    uniform log with the λ found; and one without a form, in which every part of the budget goes where its curve
-    promises most (`filled`). The plan is their mean, and the noisier the scores, the more of the logged mixture is in
-    it. All of it stays the same if rewards are multiplied by anything.
+    Rewards fall as a task is learned; how fast they fall predicts what more visits would bring. V_WIS ignores that: it
+    is linear in the mixture, so without a given λ it gives everything to one task. Here a learning curve is fitted to
+    each task (`fit_curve`), and two mixtures are looked for that make the expected mean score at the end as large as
+    possible: one of the form p(k) exp(r̄(k) / λ), with p the logged mixture, which is the paper's for a uniform log
+        with the λ found; and one without a form, in which every part of the budget goes where the predicted gain is
+        largest (`filled`). The plan is their mean, and the noisier the scores, the more of the logged mixture is in
+    it. Scaling all rewards does not change the plan.
 
-    What an auxiliary task does for the others no curve of its own can say: it keeps the share that it had.
+    An auxiliary task keeps its logged share: its own curve does not show what it does for other tasks.
 
     Args:
         log: A run folder, several of them, arrays `(tasks, probabilities, rewards)`, or a `Log`.
         steps: Of the next run; by default as many as the logged ones had.
         reward: What a visit was worth, where `log` is a run; 0 stands for "no better than before".
+
+    >>> tasks, half = ["learned", "learning"] * 50, [0.5] * 100
+    >>> rewards = [0.0 if task == "learned" else 1 - k / 100 for k, task in enumerate(tasks)]
+    >>> {task: round(share, 1) for task, share in planned((tasks, half, rewards)).mixture.mixture.items()}
+    {'learned': 0.1, 'learning': 0.9}
     """
     found = as_log(log, reward)
     refuse_untried(found, np.ones(len(found.tasks)))

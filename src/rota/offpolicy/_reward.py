@@ -15,6 +15,10 @@ class Visit:
         loss: -log p of the batch before the update, per decision.
         value: What the policy heard; None where it heard nothing.
         previous: The loss of the task's visit before; None for the first one.
+
+    >>> rewards = [improving(Visit(loss, None, previous=0.8)) for loss in (0.5, 0.9)]
+    >>> [round(reward, 2) for reward in rewards]
+    [0.39, 0.0]
     """
 
     loss: float
@@ -39,5 +43,9 @@ def improving(visit: Visit) -> float | None:
 
 
 def heard(visit: Visit) -> float | None:
-    """What the policy heard at that time."""
+    """What the policy heard at that time.
+
+    >>> heard(Visit(loss=0.5, value=0.1, previous=0.8))
+    0.1
+    """
     return visit.value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rota.plans._plan import MERGED, Plan, TaskChanges, make_plan, merge_fields
 
 if TYPE_CHECKING:
-    from rota.plans._candidates import candidates_of, has_pairs, tasks_alike
+    from rota.plans._candidates import candidates_of, tasks_alike
     from rota.plans._plan_tasks import reading_of, tasks_of
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "Plan",
     "TaskChanges",
     "candidates_of",
-    "has_pairs",
     "make_plan",
     "merge_fields",
     "reading_of",
@@ -26,7 +25,6 @@ __all__ = [
 
 _LATE = {
     "candidates_of": "_candidates",
-    "has_pairs": "_candidates",
     "reading_of": "_plan_tasks",
     "tasks_alike": "_candidates",
     "tasks_of": "_plan_tasks",

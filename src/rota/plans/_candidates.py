@@ -16,7 +16,15 @@ LOOKED_AT = 64
 
 def tasks_alike(tasks: Sequence[Task], target: str) -> list[str]:
     """The target and the candidates for it, as in the paper: where the target classifies, the tasks that classify;
-    where it classifies pairs of texts, those that do so, too. For any other target all tasks are candidates."""
+    where it classifies pairs of texts, those that do so, too. For any other target all tasks are candidates.
+
+    >>> from rota.data import load_tasks
+    >>> tasks = load_tasks(["toytext"])
+    >>> [task.name for task in tasks]
+    ['mood', 'follows', 'howmany', 'where', 'roles', 'who']
+    >>> tasks_alike(tasks, "mood")  # which classifies
+    ['mood', 'follows']
+    """
     own = next(task for task in tasks if task.name == target)
     if type(own.kind) is not Classification:
         return [task.name for task in tasks]
@@ -27,7 +35,12 @@ def tasks_alike(tasks: Sequence[Task], target: str) -> list[str]:
 
 
 def candidates_of(plan: Plan, which: str) -> tuple[list[str], list[str]]:
-    """The target of a plan and its candidates ("alike" ones or "all"), and the tasks that are left out."""
+    """The target of a plan and its candidates ("alike" ones or "all"), and the tasks that are left out.
+
+    >>> from rota.plans import make_plan
+    >>> candidates_of(make_plan({"tasks": ["digits"], "target": "left"}), "alike")
+    (['left', 'right', 'larger', 'parity', 'noise'], [])
+    """
     tasks = [task for task in tasks_of(plan) if task.trained]
     assert plan.target is not None
     kept = tasks_alike(tasks, plan.target) if which == "alike" else [task.name for task in tasks]

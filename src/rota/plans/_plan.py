@@ -12,7 +12,11 @@ from rota.settings import Settings
 
 
 class TaskChanges(BaseModel):
-    """What one task may have for itself."""
+    """What one task may have for itself.
+
+    >>> TaskChanges(batch_size=8).loss_weight
+    1.0
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -23,19 +27,23 @@ class TaskChanges(BaseModel):
 
 
 USUAL, USUAL_FOR_TARGET = "auto", "uniform"
-"""The method of whoever names none: above `uniform` on GLUE and SuperGLUE at the same cost (docs/results/auto.md); for
-one target nobody has shown that it is better."""
+"""The default method: above `uniform` on GLUE and SuperGLUE at the same cost (docs/results/auto.md); for one target it
+was not measured."""
 
 
 class Plan(Settings):
-    """Settings of the training, and what to train. A YAML file and the flags of `rota train` have these fields."""
+    """Settings of the training, and what to train. A YAML file and the flags of `rota train` have these fields.
+
+    >>> Plan(tasks=("digits",), target="left").method
+    'uniform'
+    """
 
     tasks: tuple[str, ...] = Field(
         ("digits",), min_length=1, description="tasks, suites (see `rota tasks`), YAML files"
     )
-    only: tuple[str, ...] = Field((), description="of these tasks, leave out all but some")
+    only: tuple[str, ...] = Field((), description="use only these of the tasks")
     method: str = Field(
-        USUAL, description="what decides whose turn it is (see `rota methods`); default auto, uniform with a target"
+        USUAL, description="how the next task is chosen (see `rota methods`); default auto, uniform with a target"
     )
     options: dict[str, Any] = Field({}, description="options of the method")
     target: str | None = Field(
@@ -49,33 +57,35 @@ class Plan(Settings):
     parts: dict[str, Any] = Field({}, description="of camtl: norm=off, bottleneck=off, attention=trainable, …")
     freeze: Annotated[int, Field(ge=0)] | Literal["half"] | None = Field(
         None,
-        description="layers of a pretrained encoder from below that are not trained; half of camtl's by default",
+        description="freeze the embeddings and so many layers of a pretrained encoder; default none, half of camtl's",
     )
     frozen_cache: int | None = Field(
         None,
         ge=0,
-        description="bytes of what frozen layers say of rows that are kept; default 2 GiB on a CPU, none on a GPU",
+        le=2**60,
+        description="bytes for cached outputs of frozen layers; default 2 GiB on a CPU, none on a GPU",
     )
-    start: str | None = Field(None, description="a run folder: train its best model on, with heads for new tasks")
+    start: str | None = Field(None, description="a run folder: start from its best model, with heads for new tasks")
     embedding: str = Field(
         "average",
-        description="with `start` of a camtl run: the vector of a new task begins as that of a task, average, "
-        "random, or xavier",
+        description="with `start` of a camtl run: initial vector of a new task: as a task's, average, random, xavier",
     )
     pooling: Literal["mean", "first", "pooled"] | None = Field(
         None,
-        description="what stands for a text: mean of its tokens, first token, pooler; default as it was pretrained",
+        description="vector of a text: mean of its tokens, first token, the encoder's pooler; default as pretrained",
     )
-    head_hidden: int | None = Field(None, ge=1, description="width of a ReLU layer in the heads; default none")
-    dropout: float | None = Field(None, ge=0, lt=1, description="of the encoder; default its own")
-    longest: int = Field(128, ge=8, description="most tokens in a text")
+    head_hidden: int | None = Field(
+        None, ge=1, le=2**20, description="width of a hidden ReLU layer in the heads; default none"
+    )
+    dropout: float | None = Field(None, ge=0, lt=1, description="dropout of the encoder; default its own")
+    longest: int = Field(128, ge=8, le=2**20, description="most tokens in a text")
     data: str | None = Field(None, description="folder with data sets; default $ROTA_DATA, else the hub")
-    rows: dict[str, int] = Field({}, description="use only so many training rows of a task")
+    rows: dict[str, int] = Field({}, description="at most so many training rows of a task, such as rte=500")
     halve_dev: bool = Field(
-        False, description="where a task has no test rows, half of its dev rows become them: nothing is chosen by these"
+        False, description="for tasks without test rows: hold out half of the dev rows as test rows"
     )
     per_task: dict[str, TaskChanges] = Field(
-        {}, description="of a task: batch_size, loss_weight, stop_after, auxiliary, such as rte.batch_size=16"
+        {}, description="for one task: batch_size, loss_weight, stop_after, auxiliary, such as rte.batch_size=16"
     )
 
     @model_validator(mode="before")
@@ -106,7 +116,15 @@ def merge_fields(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_plan(fields: Mapping[str, Any], source: str = "the plan") -> Plan:
-    """A plan from plain fields; report every wrong field at once."""
+    """A plan from plain fields; report every wrong field at once.
+
+    >>> make_plan({"tasks": ["digits"], "steps": 50}).method
+    'auto'
+    >>> make_plan({"stepz": 50})
+    Traceback (most recent call last):
+    ...
+    rota.errors.RotaError: the plan: 1 wrong field: unknown field 'stepz' (did you mean 'steps'?).
+    """
     try:
         return Plan.model_validate(dict(fields))
     except ValidationError as error:

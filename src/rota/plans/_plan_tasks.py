@@ -14,12 +14,23 @@ from rota.tasks import Task, adjust_tasks, halve_dev, limit_rows
 
 
 def reading_of(plan: Plan) -> Reading:
-    """Where the texts of a plan are found and how they are cut."""
+    """Where the texts of a plan are found and how they are cut.
+
+    >>> from rota.plans import make_plan
+    >>> reading = reading_of(make_plan({"tasks": ["rte"], "model": "roberta-base", "longest": 64}))
+    >>> reading.encoder, reading.longest
+    ('roberta-base', 64)
+    """
     return Reading(Path(plan.data) if plan.data else None, tokenizer_name(plan.model), plan.longest)
 
 
 def tasks_of(plan: Plan) -> list[Task]:
-    """The tasks of a plan, with the rows and the changes that it asks for."""
+    """The tasks of a plan, with the rows and the changes that it asks for.
+
+    >>> from rota.plans import make_plan
+    >>> [task.name for task in tasks_of(make_plan({"tasks": ["digits"], "only": ["left", "right"]}))]
+    ['left', 'right']
+    """
     tasks = limit_rows(load_tasks(plan.tasks, reading_of(plan)), plan.rows)
     if plan.halve_dev:
         tasks = halve_dev(tasks)

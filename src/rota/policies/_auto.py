@@ -1,19 +1,22 @@
-"""Spend what is left of the budget where learning curves promise most."""
+"""Plan the rest of the budget with learning curves of the training losses."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rota.arrays import Floats
-from rota.curves import Bank, shared_out
+from rota.arrays import MANY, Floats
+from rota.curves import ALL, Bank, Places, shared_out
 from rota.deprecation import renamed_arguments
 from rota.errors import RotaError, unknown_name
 from rota.feedback import Feedback
 from rota.limits import Count, NotNegative, Positive, Share
 from rota.policies._base import Policy, positive_weights
+from rota.policies._borrowing import Groups
+from rota.policies._ladder import Ladder
 from rota.policies._losses import FIRST, Guard, Losses, ScoreForm
 
 PARTS = 60  # into which the rest of the budget is cut
@@ -27,44 +30,45 @@ Prior = Literal["mixed", "sqrt", "uniform"]
 
 
 class Auto(Policy):
-    """Plans with learning curves, from training losses alone.
+    """Gives each task the share of updates that its learning curve says it needs, from training losses alone.
 
-    From time to time a bank of curves is fitted to the skill 1 - L / L_ref of every task (`rota.curves`), and the steps
-    that are left are cut into parts, each of which goes where the predicted gain of the average is largest. What curves
-    cannot know is guarded against: a task that has not begun to learn waits for half of its fair share before it is
-    halved; no task falls below half of its prior share; one that falls below its own best gets twice that share; and
-    rows that were seen often count less where rows are memorised, which a training loss shows by falling at the borders
-    of passes (`rota.curves.PassBoundaries`).
+    Every `every` steps it fits learning curves to the skill 1 - L / L_ref of every task (`rota.curves`), cuts the
+    remaining steps into parts, and gives each part to the task with the largest predicted gain of the average. Four
+    safeguards cover what curves cannot predict. A task that has not begun to learn keeps its share until it has had
+    half of an equal share. No task falls below half of its prior share. A task that falls below its own best gets twice
+    its prior share. And repeated rows count less where a task overfits them, which shows as a training loss that falls
+    at the boundaries between passes (`rota.curves.PassBoundaries`).
 
-    It hears the loss of each batch before its update: `policy.observe(choice.scored(loss))`.
+    Tell it the loss of each batch before its update: `policy.observe(choice.scored(loss))`.
 
     Args:
         tasks: Names of the tasks.
-        horizon: Steps of the run; unknown: it plans for as many steps as it has seen.
-        sizes: Training rows of each task: for the prior, and against memorising.
-        prior: What it begins with and returns to: "sqrt" (the square root of the sizes), "uniform", "mixed" (half of
-            each: roots alone starve a data set that is a hundredth of another, before its curve can say anything), or
-            weights. Uniform where there are no sizes.
-        references: Loss of somebody who knows nothing of the rows (entropy of the labels, variance of the targets), by
-            task; where there is none, the mean of the first ten losses.
-        importance: How much a task counts in the average; 0: not at all.
-        kept: Tasks that keep their prior share: what an auxiliary task does for others no curve of its own can say.
-        objective: "average": the best average; "nobody-worse": the best one in which no task is predicted to end lower
-            than with an equal share.
-        score: "skill", or "likelihood": exp(-L), as the simulations have it.
-        warmup: Share of the horizon that is drawn from the prior.
-        every: Steps between plans; by default a sixtieth of the horizon, at least 50.
-        floor: Share of its prior share that every task gets.
-        blend: Share of the prior in every plan.
-        momentum: Share of the last plan in the next one.
-        patience: Share of its fair share for which a task without progress is waited for.
-        guard: Against memorising: "measured", as far as the losses show it; "always", which needs no passes in which
-            every row comes once; "never".
-        max_heard_passes: Passes after which the losses of a task that is memorised are not heard: they measure memory,
-            not skill.
-        fallen_boost: Multiple of its prior share that a task gets which has fallen below its own best: others harm it,
-            or it is forgotten, and its curve alone would say that it is done.
-        batch_size: Rows of a visit.
+        horizon: Steps of the run. If None, it plans for as many further steps as it has seen.
+        sizes: Training rows of each task: for the prior, and to recognise overfitting.
+        prior: The mixture it starts from: "sqrt" (size^0.5), "uniform", "mixed" (the mean of both, because size^0.5
+            alone starves a data set with a hundredth of the rows of another), or weights. Uniform without sizes.
+        references: Loss L_ref of a constant prediction (entropy of the labels, variance of the targets), by task; by
+            default the mean of the first ten losses.
+        importance: Weight of each task in the average; 0 ignores a task.
+        kept: Tasks that keep their prior share, such as auxiliary ones: their own curve does not show what they do for
+            other tasks.
+        objective: "average": the highest average. "nobody-worse": the highest average in which no task is predicted to
+            end below its score with an equal share.
+        score: "skill" (1 - L / L_ref), or "likelihood" (exp(-L), as in the simulations).
+        warmup: Share of the horizon at the start that is drawn from the prior.
+        every: Steps between two plans; by default a sixtieth of the horizon, at least 50.
+        floor: Smallest share of a task, in multiples of its prior share.
+        blend: Weight of the prior in every plan.
+        momentum: Weight of the last plan in the next one.
+        patience: How long a task without progress keeps its share, in multiples of an equal share of the run.
+        guard: Whether repeated rows count less: "measured", as far as the losses show overfitting; "always", for loops
+            that draw rows with replacement; "never".
+        max_heard_passes: Number of passes after which the training losses of an overfitted task are ignored.
+        fallen_boost: Share of a task that has fallen below its own best, in multiples of its prior share.
+        batch_size: Rows in a batch.
+        groups: The group of each source, for thousands of sources that cannot each be drawn often: a source uses the
+            curve of its group, over the visits of all members, until it was drawn ten times. Unless the prior is given
+            as weights, each group has an equal share of it, and so has each source without a group.
 
     >>> policy = Auto(["rte", "mrpc"], horizon=1000)
     >>> policy.probabilities(step=0)
@@ -72,7 +76,7 @@ class Auto(Policy):
     """
 
     hears: tuple[str, ...] | None = ("loss",)
-    state: ClassVar[tuple[str, ...]] = ("losses", "mixture", "heard")
+    state: ClassVar[tuple[str, ...]] = ("losses", "mixture", "heard", "ladder", "groups")
 
     @renamed_arguments(warm="warmup", past="momentum", fresh="max_heard_passes", lift="fallen_boost")
     def __init__(
@@ -96,6 +100,7 @@ class Auto(Policy):
         max_heard_passes: Positive = 2.0,
         fallen_boost: NotNegative = 2.0,
         batch_size: float = 32,
+        groups: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(tasks)
         shares = {"warmup": warmup, "floor": floor, "blend": blend, "momentum": momentum, "patience": patience}
@@ -108,6 +113,7 @@ class Auto(Policy):
         self.fallen_boost = fallen_boost
         self.every = every or max(SOONEST, (horizon or 0) // 60)
         self.batches = np.maximum(self._by_task(sizes, "sizes") / batch_size, 1e-9) if sizes else None
+        self.groups = self._groups(groups) if groups else None
         self.prior = self._prior(prior)
         self._kept = np.array([task in kept for task in self.tasks])
         self._importance = self._by_task(importance, "importance") if importance else np.ones(len(self.tasks))
@@ -115,6 +121,7 @@ class Auto(Policy):
         self.losses = Losses(self.tasks, self.batches, given, score, guard, max_heard_passes)
         self.mixture: Floats = self.prior.copy()
         self.heard = 0
+        self.ladder = Ladder(self.tasks) if len(self.tasks) > MANY else None
 
     def probabilities(self, step: int) -> Floats:
         return self.mixture.copy()
@@ -122,54 +129,104 @@ class Auto(Policy):
     def learn(self, k: int, feedback: Feedback) -> None:
         self.losses.add(k, feedback.value)
         self.heard += 1
-        begun = self.heard >= (self.warmup * self.horizon if self.horizon else len(self.tasks) * FIRST)
-        if begun and self.heard % self.every == 0:
+        if self.groups is not None:
+            self.groups.add(k, self.losses.score(k, feedback.value))
+        begun = self.warmup * self.horizon if self.horizon else len(self.tasks) * FIRST
+        if self.ladder is not None:
+            self._climb(self.ladder, begun)
+        elif self.heard >= begun and self.heard % self.every == 0:
             self._plan()
 
-    def _curves(self, memorised: Floats) -> tuple[Bank, Floats]:
-        """The curves of all tasks as they look now, and the standard errors of their rises."""
-        return self.losses.curves(memorised)
+    def welcome(self, stays: NDArray[np.bool_]) -> None:
+        """Newcomers begin with their prior shares, the others share what is left as before. A
+        newcomer without feedback has no curve yet: the plan waits for it."""
+        new = np.where(stays, 0.0, self.prior)
+        old = np.where(stays, self.mixture, 0.0)
+        self.mixture = new + old * (1.0 - new.sum()) / old.sum() if old.sum() > 0 else self.prior.copy()
+
+    def _curves(self, memorised: Floats, rows: Places = ALL) -> tuple[Bank, Floats]:
+        """The curves of some of the tasks as they look now, and the standard errors of their rises."""
+        bank, unsure = self.losses.part(rows).curves(memorised[rows])
+        if self.groups is None:
+            return bank, unsure
+        borrowed, (lent, lent_unsure) = self.groups.borrowing(self.losses.visits, rows), self.groups.lent(rows)
+        return bank.but(lent, borrowed), np.where(borrowed, lent_unsure, unsure)
+
+    def _seen(self, values: Floats, rows: Places) -> Floats:
+        """Visits or prior shares of some tasks; where a task borrows the curve of its group, those of the group."""
+        if self.groups is None:
+            return values[rows]
+        return np.where(
+            self.groups.borrowing(self.losses.visits, rows), self.groups.of_group(values, rows), values[rows]
+        )
 
     def memorised(self) -> Floats:
-        """How far each task is guarded against memorising: 0 not at all, 1 wholly."""
+        """How much each task overfits: 0 not at all, 1 fully."""
         return self.losses.memorised()
 
-    def _plan(self) -> None:
+    def _ahead(self) -> tuple[int, int]:
+        """The steps of the run, and how many of them are left."""
         horizon = max(self.horizon or 2 * self.heard, self.heard + self.every)
-        left = horizon - self.heard
+        return horizon, horizon - self.heard
+
+    def _plan(self) -> None:
         memorised = self.memorised()
         bank, unsure = self._curves(memorised)
-        least = self._least(bank, unsure, horizon, left)
+        least = self._least(bank, unsure, *self._ahead())
+        least = np.asarray(least / max(1.0, least.sum()))
         rest = max(0.0, 1.0 - least.sum())
-        shares = least[:, None] + rest * np.arange(PARTS + 1) / PARTS
-        visits = self.losses.visits[:, None] + left * shares
-        gains = np.diff(bank.scores(visits), axis=1) * self._importance[:, None]
-        if self.batches is not None:
-            passes = visits[:, 1:] / self.batches[:, None]
-            worn = -np.expm1(-np.maximum(passes - FREE_PASSES, 0.0) / WORN_PASSES)
-            gains = gains * (1.0 - memorised[:, None] * worn)
-        gains[self._kept] = 0.0
+        gains = self._gains(bank, memorised, least[:, None] + rest * np.arange(PARTS + 1) / PARTS)
         lean = np.where(self._kept, 0.0, TIES * max(float(gains.max()), 1e-9) * self.prior)
-        plan = least + rest * shared_out(gains, lean)
+        self._follow(least + rest * shared_out(gains, lean))
+
+    def _climb(self, ladder: Ladder, begun: float) -> None:
+        """Where tasks are many, look at the curves of a few of them now and then; when all were looked at, plan."""
+        rows = ladder.turn(self.heard, self.every, begun)
+        if rows is None:
+            return
+        memorised = self.memorised()
+        bank, unsure = self._curves(memorised, rows)
+        least = self._least(bank, unsure, *self._ahead(), rows)
+        shares = ladder.shares(least, self.prior[rows])
+        ladder.note(rows, least, self._gains(bank, memorised, shares, rows))
+        if ladder.is_last(rows):
+            self._follow(ladder.filled(self.prior, self._kept))
+
+    def _gains(self, bank: Bank, memorised: Floats, shares: Floats, rows: Places = ALL) -> Floats:
+        """What some of the tasks gain from one share of the steps that are left to the next one."""
+        more = self._ahead()[1] * shares
+        scores = bank.scores(self._seen(self.losses.visits, rows)[:, None] + more)
+        gains = np.diff(scores, axis=1) * self._importance[rows, None]
+        if self.batches is not None:
+            passes = (self.losses.visits[rows, None] + more)[:, 1:] / self.batches[rows, None]
+            worn = -np.expm1(-np.maximum(passes - FREE_PASSES, 0.0) / WORN_PASSES)
+            gains = gains * (1.0 - memorised[rows, None] * worn)
+        gains[self._kept[rows]] = 0.0
+        return gains
+
+    def _follow(self, plan: Floats) -> None:
+        """Mix a plan with the prior and with the plan before."""
         plan = (1.0 - self.blend) * plan / plan.sum() + self.blend * self.prior
         mixture = self.momentum * self.mixture + (1.0 - self.momentum) * plan
         self.mixture = mixture / mixture.sum()
 
-    def _least(self, bank: Bank, unsure: Floats, horizon: int, left: int) -> Floats:
-        """The share that every task gets, whatever its curve promises."""
+    def _least(self, bank: Bank, unsure: Floats, horizon: int, left: int, rows: Places = ALL) -> Floats:
+        """The share that each of some tasks gets, whatever its curve promises; all of them may be more than 1."""
+        losses, prior, kept = self.losses.part(rows), self.prior[rows], self._kept[rows]
         rises = np.einsum("ts,ts->t", bank.weights, bank.rises)
         idle = (bank.flat > 0.5) | (rises < 2 * unsure)
-        waiting = idle & (self.losses.visits < self.patience * self.prior * horizon)
-        least = np.where(waiting | self._kept, 1.0, self.floor) * self.prior
-        fallen = (self.losses.fallen() > 0) & (self._importance > 0) & ~self._kept
-        least = np.where(fallen, np.maximum(least, self.fallen_boost * self.prior), least)
+        seen = self._seen(self.losses.visits, rows)
+        waiting = idle & (seen < self.patience * self._seen(self.prior, rows) * horizon)
+        least = np.where(waiting | kept, 1.0, self.floor) * prior
+        fallen = (losses.fallen() > 0) & (self._importance[rows] > 0) & ~kept
+        least = np.where(fallen, np.maximum(least, self.fallen_boost * prior), least)
         if self.objective == "nobody-worse":
             fair = 1.0 / len(self.tasks)
             shares = fair * np.arange(PARTS + 1) / PARTS
-            scores = bank.scores(self.losses.visits[:, None] + left * shares[None, :])
+            scores = bank.scores(seen[:, None] + left * shares[None, :])
             enough = scores >= scores[:, -1:] - SLACK
             least = np.maximum(least, shares[enough.argmax(axis=1)])
-        return np.asarray(least / max(1.0, least.sum()))
+        return least
 
     def _prior(self, prior: Prior | Mapping[str, float]) -> Floats:
         even = np.full(len(self.tasks), 1.0 / len(self.tasks))
@@ -178,14 +235,25 @@ class Auto(Policy):
             return np.asarray(weights / weights.sum())
         if prior not in get_args(Prior):
             raise unknown_name("prior", prior, get_args(Prior))
-        if self.batches is None or prior == "uniform":
-            return even
-        roots = np.sqrt(self.batches) / np.sqrt(self.batches).sum()
-        return np.asarray(roots if prior == "sqrt" else (even + roots) / 2)
+        found = even
+        if self.batches is not None and prior != "uniform":
+            roots = np.sqrt(self.batches) / np.sqrt(self.batches).sum()
+            found = np.asarray(roots if prior == "sqrt" else (even + roots) / 2)
+        return self.groups.shared(found) if self.groups else found
+
+    def _groups(self, groups: Mapping[str, str]) -> Groups:
+        for task in groups:
+            if task not in self._index:
+                raise unknown_name("task", task, self.tasks)
+        return Groups(self.tasks, groups)
+
+    def _up_to_date(self, memory: dict[str, Any]) -> dict[str, Any]:
+        empty = {"ladder": self.ladder, "groups": self.groups}  # which came later
+        return {**{name: part.state_dict() if part else None for name, part in empty.items()}, **memory}
 
     def _by_task(self, values: Mapping[str, float], what: str) -> Floats:
         for task in values:
-            if task not in self.tasks:
+            if task not in self._index:
                 raise unknown_name("task", task, self.tasks)
         missing = [task for task in self.tasks if task not in values]
         if missing:

@@ -1,4 +1,4 @@
-"""The same plan, from dev scores where somebody has them."""
+"""The same plan, from dev scores where there are any."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rota.arrays import Floats
-from rota.curves import Bank, History
+from rota.curves import ALL, Bank, History, Places
 from rota.feedback import Feedback
 from rota.policies._auto import Auto
 
@@ -15,13 +15,13 @@ ENOUGH = 5  # evaluations that a curve needs
 
 
 class AutoDev(Auto):
-    """`Auto` that also hears dev scores: from its fifth evaluation on, a task's curve is that of its scores over its
-    visits, in the unit that counts. Whether rows are memorised is in them already.
+    """`Auto` that also hears dev scores. From its fifth evaluation on, the curve of a task is fitted to its dev scores
+    instead of its training losses, so overfitting needs no correction.
 
-    It hears the loss of each batch as `Auto` does, and scores as a survey, which nobody chose:
+    It hears the loss of each batch as `Auto` does, and dev scores without a probability:
     `policy.observe(Feedback(task, score, about="score"))`. Feedback that does not say what it is about is a score
-    where it has no probability, and a loss where it has one. Scores are at most 1. Whoever reports the same dev rows
-    should know that they have decided about the training. Arguments are those of `Auto`.
+    where it has no probability, and a loss where it has one. Scores are at most 1. Do not report scores on the same dev
+    rows: they have decided about the training. Arguments are those of `Auto`.
 
     >>> policy = AutoDev(["rte", "mrpc"], horizon=1000)
     >>> policy.observe(Feedback("rte", 0.53, about="score"))
@@ -44,10 +44,10 @@ class AutoDev(Auto):
         self.scores.add(k, min(max(feedback.value, -1.0), 1.0))
         self.places.add(k, float(self.losses.visits[k]))
 
-    def _curves(self, memorised: Floats) -> tuple[Bank, Floats]:
-        bank, unsure = super()._curves(memorised)
-        own, own_unsure = self.scores.fitted(places=self.places)
-        return bank.but(own, self._scored), np.where(self._scored, own_unsure, unsure)
+    def _curves(self, memorised: Floats, rows: Places = ALL) -> tuple[Bank, Floats]:
+        bank, unsure = super()._curves(memorised, rows)
+        own, own_unsure = self.scores.part(rows).fitted(places=self.places.part(rows))
+        return bank.but(own, self._scored[rows]), np.where(self._scored[rows], own_unsure, unsure)
 
     def memorised(self) -> Floats:
         return np.where(self._scored, 0.0, super().memorised())

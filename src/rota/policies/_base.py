@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol, final, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rota.arrays import Floats
+from rota.arrays import Floats, from_json, to_json
 from rota.deprecation import adopt_old_methods, old_method
 from rota.errors import RotaError, unknown_name
 from rota.feedback import Choice, Feedback
@@ -18,10 +19,25 @@ from rota.feedback import Choice, Feedback
 
 @runtime_checkable
 class Stateful(Protocol):
-    """Anything that can write its memory as plain JSON and read it back."""
+    """Anything that can write its memory as plain JSON and read it back.
+
+    >>> from rota.policies import Exp3S
+    >>> policy, again = Exp3S(["rte", "mrpc"]), Exp3S(["rte", "mrpc"])
+    >>> policy.observe(Feedback("rte", 1.0))
+    >>> again.load_state_dict(policy.state_dict())
+    >>> again.state_dict() == policy.state_dict()
+    True
+    """
 
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+@runtime_checkable
+class TakesOver(Protocol):
+    """Memory of tasks that can go on with that of another set of them."""
+
+    def take_over(self, old: Any) -> None: ...
 
 
 class Policy(ABC):
@@ -150,7 +166,8 @@ class Policy(ABC):
 
     @final
     def state_dict(self) -> dict[str, Any]:
-        """The memory as plain JSON: per-task arrays by task name, generators and wrapped policies nested."""
+        """The memory as plain JSON: per-task arrays by task name (packed, where tasks are many), generators and wrapped
+        policies nested."""
         memory = {name: self._pack(getattr(self, name)) for name in self.state}
         return {"policy": type(self).__name__, "tasks": list(self.tasks), "memory": memory}
 
@@ -165,16 +182,83 @@ class Policy(ABC):
                 f"{name} expects the state of a policy over {', '.join(sorted(self.tasks))}. "
                 f"Found {', '.join(sorted(state['tasks']))}."
             )
-        missing = set(self.state) ^ set(state["memory"])
+        memory = self._up_to_date(state["memory"])
+        missing = set(self.state) ^ set(memory)
         if missing:
             raise RotaError(f"{name} expects the memory {', '.join(self.state)}. Missing or unknown: {missing}.")
-        for attribute, value in state["memory"].items():
+        for attribute, value in memory.items():
             setattr(self, attribute, self._unpack(getattr(self, attribute), value))
+
+    @final
+    def take_over(self, old: Policy) -> None:
+        """Go on where a policy of the same kind stopped that had another set of tasks: sources come and go.
+
+        What is remembered of the tasks that stay is kept, and their shares keep their ratios as far as the kind of
+        policy allows; who leaves is forgotten, and what comes back about it later has nobody to hear it. Newcomers
+        begin as `welcome` says. From here on, probabilities are those of the new set.
+
+        Args:
+            old: It is not changed.
+
+        >>> import rota
+        >>> old, new = rota.Exp3S(["rte", "mrpc"], eta=0.1), rota.Exp3S(["mrpc", "rte", "sst2"], eta=0.1)
+        >>> for step, gain in enumerate([0.1, 0.4, 0.2, 0.9]):
+        ...     old.observe(Feedback("mrpc", gain, probability=0.5, step=step))
+        >>> new.take_over(old)
+        >>> new.shares(4)["sst2"] > 0.3
+        True
+        """
+        if type(old) is not type(self):
+            raise RotaError(
+                f"{type(self).__name__} expects to take over from {type(self).__name__}. Found {type(old).__name__}."
+            )
+        stays = np.array([task in old._index for task in self.tasks])
+        if not stays.any():
+            raise RotaError(
+                f"{type(self).__name__} expects at least one task that stays. Found {', '.join(old.tasks)} before, and "
+                f"{', '.join(self.tasks)} now. Begin a new one."
+            )
+        for name in self.state:
+            setattr(self, name, self._inherited(getattr(self, name), getattr(old, name), old))
+        self.welcome(stays)
+
+    def welcome(self, stays: NDArray[np.bool_]) -> None:  # noqa: B027 - optional on purpose
+        """Newcomers begin as in a new policy; say here what else they begin with.
+
+        Args:
+            stays: Which tasks are no newcomers.
+        """
+
+    def _inherited(self, own: Any, theirs: Any, old: Policy) -> Any:
+        match own:
+            case np.ndarray():
+                found = own.copy()
+                for k, task in enumerate(self.tasks):
+                    if task in old._index:
+                        found[k] = theirs[old._index[task]]
+                return found
+            case np.random.Generator():
+                own.bit_generator.state = theirs.bit_generator.state
+                return own
+            case TakesOver() if theirs is not None:
+                own.take_over(theirs)
+                return own
+            case Stateful() if theirs is not None:
+                own.load_state_dict(theirs.state_dict())
+                return own
+            case None | Stateful():
+                return own
+            case _:
+                return copy.deepcopy(theirs)
+
+    def _up_to_date(self, memory: dict[str, Any]) -> dict[str, Any]:
+        """The memory that an older version wrote, as this one has it."""
+        return memory
 
     def _pack(self, value: Any) -> Any:
         match value:
             case np.ndarray():
-                return dict(zip(self.tasks, value.tolist(), strict=True))
+                return to_json(self.tasks, value)
             case np.random.Generator():
                 return value.bit_generator.state
             case Stateful():
@@ -185,7 +269,7 @@ class Policy(ABC):
     def _unpack(self, current: Any, value: Any) -> Any:
         match current:
             case np.ndarray():
-                return np.array([value[task] for task in self.tasks], dtype=current.dtype)
+                return from_json(self.tasks, value, current.dtype)
             case np.random.Generator():
                 current.bit_generator.state = value
                 return current
@@ -209,8 +293,10 @@ def task_names(owner: str, tasks: Sequence[str]) -> tuple[str, ...]:
     return tuple(tasks)
 
 
-def positive_weights(owner: str, weights: dict[str, float], what: str = "weights") -> Floats:
-    """The values of `weights` as an array; refuse negative, non-finite and all-zero ones."""
+def positive_weights(owner: str, weights: Mapping[str, float], what: str = "weights") -> Floats:
+    """The values of `weights` as an array; refuse names alone, and negative, non-finite and all-zero values."""
+    if not isinstance(weights, Mapping):
+        raise RotaError(f"{owner} expects {what} by task, such as {{'rte': 2500, 'sst2': 7500}}. Found {weights!r}.")
     with np.errstate(over="ignore"):
         values = np.array([float(value) for value in weights.values()], dtype=np.float64)
         total = values.sum()

@@ -50,6 +50,10 @@ class Betas:
         found = [np.interp(level, below, at) for at, below in zip(self.at, self.below, strict=True)]
         return np.asarray(1 / (1 + np.exp(-np.array(found))))
 
+    def below_at(self, grid: Floats) -> Floats:
+        """The probability of each below each point of one grid."""
+        return np.stack([np.interp(grid, at, own) for at, own in zip(self.at, self.below, strict=True)])
+
     def best(self) -> Floats:
         """How likely each is to be the largest of a draw from all of them.
 
@@ -62,8 +66,34 @@ class Betas:
         own = [np.interp(levels, below, at) for at, below in zip(self.at, self.below, strict=True)]
         grid = np.unique(np.concatenate([*own, self.at[:, 0], self.at[:, -1]]))
         grid = grid[grid >= self.at[:, 0].max()]  # the largest is above what any of them is above
-        below = np.stack([np.interp(grid, at, own) for at, own in zip(self.at, self.below, strict=True)])
+        below = self.below_at(grid)
         logs = np.log(np.maximum(below, 1e-300))
         others = np.exp(logs.sum(0) - logs)
         sums = below[:, 0] * others[:, 0] + (np.diff(below, axis=1) * (others[:, 1:] + others[:, :-1])).sum(1) / 2
         return np.asarray(sums / sums.sum())
+
+
+ROUNDED = 200  # parameters of many distributions are told apart that differ by about a part in so many
+COARSE, FINE = 257, 769  # points at which many are compared: to find where the largest lies, and there
+EXCLUDED = -40.0  # the logarithm of a probability that is none
+
+
+def best_of_many(a: Floats, b: Floats) -> Floats:
+    """How likely each of many Beta distributions is to be the largest of a draw from all of them.
+
+    Parameters are rounded, so that thousands of them become some dozens, with how often each occurs. The largest of a
+    draw lies in a short range, which a grid for all of them covers.
+    """
+    log_a, log_b = np.rint(np.log(a) * ROUNDED).astype(np.int64), np.rint(np.log(b) * ROUNDED).astype(np.int64)
+    keys = (log_a - log_a.min()) * (int(np.ptp(log_b)) + 1) + (log_b - log_b.min())
+    _, where, which, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    betas = Betas.of(np.exp(log_a[where] / ROUNDED), np.exp(log_b[where] / ROUNDED))
+    coarse = np.linspace(betas.at[:, 0].max(), betas.at[:, -1].max(), COARSE)
+    below_all = counts @ np.log(np.maximum(betas.below_at(coarse), 1e-300))
+    low, high = int((below_all > EXCLUDED).argmax()), int((below_all > -np.exp(EXCLUDED / 2)).argmax())
+    grid = np.linspace(coarse[max(low - 1, 0)], coarse[min(high + 1, COARSE - 1)], FINE)
+    below = betas.below_at(grid)
+    logs = np.log(np.maximum(below, 1e-300))
+    others = np.exp(counts @ logs - logs)
+    sums = below[:, 0] * others[:, 0] + (np.diff(below, axis=1) * (others[:, 1:] + others[:, :-1])).sum(1) / 2
+    return np.asarray(sums[which] / (sums * counts).sum())

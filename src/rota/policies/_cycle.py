@@ -15,7 +15,7 @@ from rota.policies._base import Policy, positive_weights
 
 
 class Cycle(Policy):
-    """Blocks of η₁ batches of the first task, then η₂ of the second, and so on, for ever: the mixing ratio
+    """Blocks of η₁ batches of the first task, then η₂ of the second, and so on, repeated: the mixing ratio
     of AutoSeM (Guo, Pasunuru & Bansal 2019), section 3.2.
 
     A pure function of the step: it has nothing to remember.
@@ -32,9 +32,9 @@ class Cycle(Policy):
     holdable: ClassVar = False  # asked at some steps only, it would leave out the tasks of the others
     ordered = True
 
-    def __init__(self, ratio: Mapping[str, int]) -> None:
+    def __init__(self, ratio: Mapping[str, float]) -> None:
         super().__init__(list(ratio))
-        positive_weights("Cycle", dict(ratio), "a ratio")
+        positive_weights("Cycle", ratio, "a ratio")
         broken = [f"{task}={count:g}" for task, count in ratio.items() if count != int(count)]
         if broken:
             raise RotaError(f"Cycle expects whole numbers of batches. Found {', '.join(broken)}.")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rota.arrays import Floats
 from rota.errors import RotaError, unknown_name
@@ -14,10 +15,11 @@ from rota.policies._wrappers import Wrapper
 
 
 class WithEnds(Wrapper):
-    """Another policy, without the tasks that have had all their turns: π(k) ∝ p(k) while task k goes on, else 0.
+    """Another policy, without the tasks that have had all of their updates: π(k) ∝ p(k) while task k is trained, else
+    0.
 
-    The wrapped policy hears π, the probability with which a task was really drawn. Where it has no share left for
-    the tasks that go on, these are drawn alike.
+    The wrapped policy hears π, the probability with which a task was really drawn. Where it has no share left for the
+    remaining tasks, these are drawn uniformly.
 
     Args:
         policy: The policy to ask. Policies whose promise a missing task would break (`Union`, `Cycle`, `Hold`) are
@@ -49,7 +51,7 @@ class WithEnds(Wrapper):
                 raise RotaError(f"Expected one turn or more before task '{task}' stops. Found {turns}.")
         if len(after) == len(self.tasks):
             raise RotaError("Expected at least one task that does not stop. Found an end for every task.")
-        self.left = dict(after)
+        self.left, self._after = dict(after), dict(after)
 
     @property
     def counts_draws(self) -> bool:
@@ -60,6 +62,13 @@ class WithEnds(Wrapper):
         own: Floats = np.where(goes_on, self.policy.probabilities(step), 0.0)
         total = float(own.sum())
         return own / total if total > 0 else goes_on.astype(np.float64) / goes_on.sum()
+
+    def welcome(self, stays: NDArray[np.bool_]) -> None:
+        """Who stays has as many turns left as before."""
+        stayed = {task for task, own in zip(self.tasks, stays, strict=True) if own}
+        self.left = {
+            task: self.left.get(task, turns) if task in stayed else turns for task, turns in self._after.items()
+        }
 
     def on_draw(self, k: int, step: int) -> None:
         super().on_draw(k, step)

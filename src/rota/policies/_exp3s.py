@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rota.arrays import Floats
 from rota.errors import RotaError
@@ -31,7 +32,7 @@ class Exp3S(Policy):
     Args:
         tasks: Names of the tasks.
         eta: Step size η of the weights.
-        epsilon: Share ε that is spread evenly, so that no task is forgotten.
+        epsilon: Share ε of the probability that is spread evenly over all tasks.
         seed: Of the reservoir's own generator.
         importance: Divide the reward by "rho" (as printed) or by "pi" (unbiased, as Graves et al. do).
         alpha: Share of the weight that is redistributed; None for 1/t, a number for a constant.
@@ -96,6 +97,11 @@ class Exp3S(Policy):
         x[k] += self.eta * reward / self._weight(feedback.probability)
         self.log_weights = shared(x, alpha)
         self.log_weights -= self.log_weights.max()
+
+    def welcome(self, stays: NDArray[np.bool_]) -> None:
+        """Newcomers begin with the mean weight of the others."""
+        self.log_weights -= self.log_weights[stays].max()
+        self.log_weights[~stays] = np.log(np.exp(self.log_weights[stays]).mean())
 
     def _weight(self, probability: float | None) -> float:
         """The denominator of r̃: ρ of the choice, recovered from its π, so that late feedback is right too."""

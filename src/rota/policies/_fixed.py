@@ -20,7 +20,7 @@ class Fixed(Policy):
 
     def __init__(self, mixture: Mapping[str, float]) -> None:
         super().__init__(list(mixture))
-        weights = positive_weights("Fixed", dict(mixture))
+        weights = positive_weights("Fixed", mixture)
         self._probabilities: Floats = weights / weights.sum()
         self._probabilities.flags.writeable = False  # handed out as it is, every step
 
@@ -34,7 +34,7 @@ class Fixed(Policy):
 
 
 def uniform(tasks: Sequence[str]) -> Fixed:
-    """Every task alike: RANDOM of Glover & Hokamp (2019), eq. 3.
+    """Every task equally often: RANDOM of Glover & Hokamp (2019), eq. 3.
 
     >>> uniform(["rte", "mrpc"]).mixture
     {'rte': 0.5, 'mrpc': 0.5}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from rota.arrays import Floats
-from rota.curves import Bank, History, PassBoundaries
+from rota.arrays import Floats, from_json, to_json
+from rota.curves import ALL, Bank, History, PassBoundaries, Places
 
 FIRST = 10  # losses whose mean stands for an untrained model
 LARGEST = 1e6  # of a loss: what is larger says no more
@@ -20,15 +21,15 @@ Guard = Literal["measured", "always", "never"]
 
 
 class Losses:
-    """Training losses in memory of fixed size, as scores: learning curves, who memorises, who falls back.
+    """Training losses in memory of fixed size, as scores: learning curves, overfitting, tasks that get worse.
 
     Args:
         tasks: Names of the tasks.
-        batches: Visits in a pass over each task's rows; None: nobody knows, and nobody is guarded against memorising.
+        batches: Visits in a pass over each task's rows; None: unknown, so overfitting is not measured.
         references: The loss that stands for a skill of zero; not a number where it is that of the first visits.
         score: "skill", 1 - L / reference, or "likelihood", exp(-L).
-        guard: Whether somebody memorises: "measured", "always", or "never".
-        max_heard_passes: Passes after which the losses of a task that is memorised are not heard.
+        guard: Whether tasks overfit: "measured", "always", or "never".
+        max_heard_passes: Passes after which the losses of an overfitted task are ignored.
     """
 
     def __init__(
@@ -53,6 +54,16 @@ class Losses:
         """Of each task."""
         return self._history.visits
 
+    def part(self, rows: Places) -> Losses:
+        """Those of some of the tasks, to be read."""
+        if rows is ALL:
+            return self
+        found = copy.copy(self)
+        found._given, found._first = self._given[rows], self._first[rows]
+        found._heard_visits = self._heard_visits[rows]
+        found._history, found._early = self._history.part(rows), self._early.part(rows)
+        return found
+
     def add(self, k: int, loss: float) -> None:
         """One more visit of task number `k`."""
         loss = min(max(loss, -LARGEST), LARGEST)
@@ -63,6 +74,14 @@ class Losses:
         if self.visits[k] == self._heard_visits[k]:
             self._early.take(k, self._history)
 
+    def score(self, k: int, loss: float) -> float:
+        """A loss of task number `k` as a score, as far as its reference is known."""
+        if self._score == "likelihood":
+            return float(np.exp(-min(max(loss, 0.0), LARGEST)))
+        seen = self._first[k] / max(min(self.visits[k], FIRST), 1.0)
+        reference = self._given[k] if np.isfinite(self._given[k]) else seen
+        return max(1.0 - loss / reference if reference > 0 else -LARGEST, -LARGEST)
+
     def curves(self, memorised: Floats) -> tuple[Bank, Floats]:
         """The learning curves of all tasks, of which some are `memorised`, and the standard errors of their rises."""
         deaf = (memorised > 0.5) & (self.visits > self._heard_visits)
@@ -70,7 +89,7 @@ class Losses:
         return heard.fitted(*self._to_scores())
 
     def memorised(self) -> Floats:
-        """How far each task is guarded against memorising: 0 not at all, 1 wholly."""
+        """How much each task overfits: 0 not at all, 1 fully."""
         if self._guard != "measured":
             return np.full(len(self._tasks), float(self._guard == "always"))
         noise = self._history.noise()
@@ -94,14 +113,23 @@ class Losses:
         """A score is a start and a slope times what the history has."""
         return (1.0, -1.0 / self.references) if self._score == "skill" else (0.0, 1.0)
 
+    def take_over(self, old: Losses) -> None:
+        """Remember of the tasks that stay what the losses of another set of tasks say."""
+        place = {task: k for k, task in enumerate(old._tasks)}
+        for k, task in enumerate(self._tasks):
+            if task in place:
+                self._first[k] = old._first[place[task]]
+        for name, part in self._parts().items():
+            part.take_over(old._parts()[name])  # type: ignore[arg-type]
+
     def state_dict(self) -> dict[str, Any]:
         return {
-            "first": dict(zip(self._tasks, self._first.tolist(), strict=True)),
+            "first": to_json(self._tasks, self._first),
             **{name: part.state_dict() for name, part in self._parts().items()},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._first[:] = [state["first"][task] for task in self._tasks]
+        self._first[:] = from_json(self._tasks, state["first"], np.float64)
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
 

@@ -20,7 +20,7 @@ class Reservoir:
 
     Args:
         size: How many rewards are remembered.
-        seed: Of its own generator, so that scaling never disturbs anybody else's draws.
+        seed: Of its own generator, so that scaling never changes other draws.
 
     >>> reservoir = Reservoir()
     >>> [round(reservoir.scale(reward), 3) for reward in (5.0, 1.0, 9.0, 4.0, 6.0)]

@@ -28,7 +28,7 @@ class Tempered(Policy):
 
     def __init__(self, sizes: Mapping[str, float], power: float | Schedule = 0.5) -> None:
         super().__init__(list(sizes))
-        weights = positive_weights("Tempered", dict(sizes), "sizes")
+        weights = positive_weights("Tempered", sizes, "sizes")
         if not weights.all():
             empty = [task for task, size in sizes.items() if not size]
             raise RotaError(f"Tempered expects tasks with rows. Found size zero: {', '.join(empty)}.")

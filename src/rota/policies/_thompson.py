@@ -1,4 +1,4 @@
-"""Thompson sampling: tasks by how often they did good."""
+"""Thompson sampling: tasks by how often they help the target."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from rota.arrays import Floats
+from rota.arrays import MANY, Floats
 from rota.errors import RotaError, unknown_name
 from rota.feedback import Feedback
 from rota.limits import Positive, Share
 from rota.policies._base import Policy
-from rota.policies._beta import Betas
+from rota.policies._beta import Betas, best_of_many
 
 
 class Thompson(Policy):
-    """Each task has a Beta distribution over how often it does good; the task of the largest draw has its turn
+    """Each task has a Beta distribution over how often it helps the target; the task with the largest draw is next
     (AutoSeM's first stage, Guo, Pasunuru & Bansal 2019).
 
     Nothing is drawn here but the task: how likely each task is to have the largest draw is computed, so that the
@@ -25,10 +25,10 @@ class Thompson(Policy):
 
     Args:
         tasks: The tasks.
-        decay: How much is forgotten with each feedback, γ; 0 for nothing, 1 for everything but the last.
-        prior: Successes and failures that every task begins with and goes back to.
-        primary: The task for whose good the others are tried. Until the first feedback it is always its turn.
-        primary_prior: Successes and failures that the primary begins with; it goes back to `prior`, too.
+        decay: Forgetting rate γ per feedback; 0 forgets nothing, 1 everything but the last.
+        prior: Successes and failures of the Beta prior, to which every task decays.
+        primary: The target. It is chosen until the first feedback.
+        primary_prior: Successes and failures that the target begins with; it decays to `prior`, too.
 
     >>> policy = Thompson(["rte", "mnli"], decay=0)
     >>> policy.observe(Feedback("mnli", 1.0, 0.5))
@@ -42,7 +42,8 @@ class Thompson(Policy):
 
     Where this differs from the paper:
         The decay of the released code, 0.3, forgets all but the last ten rounds or so; 0.05 is the default here. The
-        stronger prior of the primary, which the paper mentions without a number, is (2, 1).
+        stronger prior of the primary, which the paper mentions without a number, is (2, 1). Of more than 256 tasks,
+        successes and failures that differ by less than a two-hundredth count as equal.
     """
 
     hears: tuple[str, ...] | None = ("success",)
@@ -79,7 +80,8 @@ class Thompson(Policy):
             return first
         memory = self.successes.tobytes() + self.failures.tobytes()
         if self._known[0] != memory:
-            found = Betas.of(self.successes, self.failures).best()
+            many = len(self.tasks) > MANY
+            found = best_of_many(self.successes, self.failures) if many else self._betas().best()
             found.flags.writeable = False  # handed out again and again
             self._known = memory, found
         return self._known[1]
@@ -92,14 +94,17 @@ class Thompson(Policy):
         self.failures[k] += 1 - good
         self.heard += 1
 
+    def _betas(self) -> Betas:
+        return Betas.of(self.successes, self.failures)
+
     @property
     def utilities(self) -> dict[str, float]:
-        """How often each task does good, on average over what is believed."""
+        """Posterior mean of how often each task helps."""
         means = self.successes / (self.successes + self.failures)
         return dict(zip(self.tasks, means.tolist(), strict=True))
 
     def intervals(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
         """Where the utility of each task lies with this probability."""
-        betas = Betas.of(self.successes, self.failures)
+        betas = self._betas()
         low, high = betas.quantiles((1 - level) / 2), betas.quantiles((1 + level) / 2)
         return {task: (float(low[k]), float(high[k])) for k, task in enumerate(self.tasks)}

@@ -1,4 +1,4 @@
-"""Sample tasks by a number that somebody measures from time to time."""
+"""Sample tasks in proportion to a number that surveys measure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rota.arrays import Floats
 from rota.errors import RotaError
@@ -13,20 +14,22 @@ from rota.feedback import Feedback
 from rota.limits import Share
 from rota.policies._base import Policy
 
+GUESSED = -1  # instead of how often a newcomer was measured: its value is a guess
+
 
 class Tracking(Policy):
-    """Prefers tasks about which the model is unsure: the policy of Fang & Alqatari, section 3.
+    """Prefers tasks the model is uncertain about: the policy of Fang & Alqatari, section 3.
 
     Surveys measure an uncertainty u of every task; with the moving average
 
         v(k) ← γ v(k) + (1 - γ) u(k),   π(k) = v(k) / Σ_j v(j).                              (eq. 1)
 
-    Until every task was measured once, and wherever all measure zero, tasks are drawn alike. The first measurement of a
-    task is its v.
+    Until every task was measured once, and wherever all measure zero, tasks are drawn uniformly. The first measurement
+    of a task is its v.
 
     Args:
         tasks: Names of the tasks.
-        gamma: Share γ of the past: 0 follows the last survey, 1 stays with the first.
+        gamma: Smoothing factor γ: 0 follows the last survey, 1 stays with the first.
         form: "prose", as above and as the paper's text says; "printed", with γ and 1 - γ exchanged, as its equation
             does. With γ = 1/2 they are the same.
 
@@ -67,6 +70,13 @@ class Tracking(Policy):
         return values
 
     def learn(self, k: int, feedback: Feedback) -> None:
-        past = self._past if self.measured[k] else 0.0
+        past = self._past if self.measured[k] > 0 else 0.0
         self.values[k] = past * self.values[k] + (1.0 - past) * feedback.value
-        self.measured[k] += 1
+        self.measured[k] = max(self.measured[k], 0) + 1
+
+    def welcome(self, stays: NDArray[np.bool_]) -> None:
+        """Where all others were measured, newcomers stand at their mean until they are."""
+        if self.measured[stays].all():
+            top = max(float(np.abs(self.values[stays]).max()), 1e-300)
+            self.values[~stays] = (self.values[stays] / top).mean() * top
+            self.measured[~stays] = GUESSED

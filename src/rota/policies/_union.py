@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rota.arrays import Floats
 from rota.errors import RotaError
@@ -44,6 +45,12 @@ class Union(Policy):
     def probabilities(self, step: int) -> Floats:
         share: Floats = self.remaining / self.remaining.sum()
         return share
+
+    def welcome(self, stays: NDArray[np.bool_]) -> None:
+        """Newcomers join the epoch with all their batches; others may have other batches now."""
+        self.remaining = np.minimum(self.remaining, self.batches)
+        if not self.remaining.any():
+            self.remaining = self.batches.copy()
 
     def on_draw(self, k: int, step: int) -> None:
         self.remaining[k] -= 1

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rota.arrays import Floats
 from rota.errors import RotaError
@@ -135,6 +136,12 @@ class Hold(Wrapper):
     def _choice(self, k: int, probability: float, step: int) -> Choice:
         number, position = divmod(self.turn, self.steps)
         return Choice(self.tasks[k], probability if position == 0 else self.probability, step, number)
+
+    def welcome(self, stays: NDArray[np.bool_]) -> None:
+        """A round of a task that leaves is over; the next draw begins a new one."""
+        self.open_rounds = {number: own for number, own in self.open_rounds.items() if own["task"] in self._index}
+        if self.held not in self._index:
+            self.turn, self.held = -(-self.turn // self.steps) * self.steps, self.tasks[0]
 
     def on_draw(self, k: int, step: int) -> None:
         number, position = divmod(self.turn, self.steps)

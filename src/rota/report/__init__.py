@@ -2,7 +2,9 @@
 
 from rota.deprecation import renamed_names
 from rota.report._card import model_card
+from rota.report._inline import inline_html
 from rota.report._page import ReportPage, Section
+from rota.report._picture import write_picture
 from rota.report._plots import figure_html
 from rota.report._simulation import write_simulation
 from rota.report._templates import refuse_without_packages
@@ -12,9 +14,11 @@ __all__ = [
     "ReportPage",
     "Section",
     "figure_html",
+    "inline_html",
     "model_card",
     "refuse_without_packages",
     "report_text",
+    "write_picture",
     "write_report",
     "write_simulation",
 ]

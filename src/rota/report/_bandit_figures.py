@@ -1,4 +1,4 @@
-"""Figure 3 of paper 004: what a bandit believes in the end, whose turn it was, what it believed before."""
+"""Figure 3 of Guo et al. 2019: final utilities, the task of each round, utilities over time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bandit_panels(beliefs: Beliefs, styles: Mapping[str, LineStyle], name: str) 
     thinned = "" if stride == 1 else f", one round in {stride}"
     drawn = [
         (("utility at the end ", small("density, and 80 % interval")), _densities(beliefs, styles)),
-        (("whose turn ", small(f"above: good, below: bad{thinned}")), _turns(beliefs, styles, stride)),
+        (("task of each round ", small(f"above: good, below: bad{thinned}")), _turns(beliefs, styles, stride)),
         (("utility ", small("after each round")), _courses(beliefs, styles, stride)),
     ]
     return [Panel(caption, figure_html(figure, f"{name}-{number}")) for number, (caption, figure) in enumerate(drawn)]

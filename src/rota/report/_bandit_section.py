@@ -1,4 +1,4 @@
-"""Which tasks a bandit tried for a target, and what it came to believe about them."""
+"""Which tasks a bandit tried for a target, and the utilities it estimated."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DrawnBandit:
 
 
 def bandit_section(page: ReportPage) -> Markup | None:
-    """Figure 3 of paper 004 with what led to it, then a table; for each method whose bandit has finished a round."""
+    """Figure 3 of Guo et al. 2019, then a table; for each method whose bandit has finished a round."""
     bandits = bandit_outcomes(page.runs)
     if not bandits:
         return None

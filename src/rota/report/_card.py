@@ -22,6 +22,11 @@ def model_card(run: Run, seeds: Sequence[Run] = ()) -> str:
         run: The run whose model it is about; finished.
         seeds: Runs of the same plan with other seeds: scores are then their mean, with an interval over seeds. Of one
             run alone the interval is that of a share of its rows.
+
+    >>> from rota.testing import written_run
+    >>> run = written_run({"rte": [0.5, 0.6]}, "exp3s", policy="Exp3S", versions={"rota": "1.0.0"})
+    >>> [line for line in model_card(run).splitlines() if line.startswith("| rte")]
+    ['| rte | classification | 100 | 100.0 % | 60.0 |']
     """
     if not run.finished:
         raise RotaError(f"A model card expects a finished run. Found {run.folder}, which is not.")

@@ -25,31 +25,34 @@ def cost_section(page: ReportPage) -> Markup:
 def cost_table(page: ReportPage) -> Table:
     """Counts, forward equivalents and seconds; no row where no run is finished."""
     costs, used = {cost.group.name: cost for cost in page.costs}, used_cost_columns(page.groups)
+    several = len(page.groups) > 1
     if not costs:
         return Table([], [], note="No run is finished, so there is no account yet.")
     rows: list[list[Text]] = []
     for group in page.groups:
         name, cost = page.named(group.name), costs.get(group.name)
         if cost is None:
-            rows.append([name, *["–"] * (len(used) + 3)])
+            rows.append([name, *["–"] * (len(used) + 2 + several)])
             continue
-        relative = "–" if np.isnan(cost.relative) else f"{cost.relative:.2f}×"
+        relative = ["–" if np.isnan(cost.relative) else f"{cost.relative:.2f}×"] if several else []
         counts = [f"{cost.counts[column]:,.0f}" for column in used]
-        rows.append([name, *counts, f"{cost.forward_equivalents:,.0f}", relative, f"{cost.seconds:,.1f}"])
-    header = ["method", *(_title(name) for name in used), "forward equivalents", "relative", "seconds"]
-    return Table(header, rows, note=_note(used))
+        rows.append([name, *counts, f"{cost.forward_equivalents:,.0f}", *relative, f"{cost.seconds:,.1f}"])
+    header = ["method", *(_title(name) for name in used), "forward equivalents"]
+    header += [*(["relative"] if several else []), "seconds"]
+    return Table(header, rows, note=_note(used, page))
 
 
-def _note(used: Sequence[str]) -> Text:
+def _note(used: Sequence[str], page: ReportPage) -> Text:
     counted = tuple((em(_title(name)), f": {COST_COLUMNS[name]}; ") for name in used)
+    means = "Means over the finished runs of a method. " if page.repeated else ""
+    compared: Text = (em("relative"), ": to the cheapest method; ") if len(page.groups) > 1 else ""
     return (
-        "Means over the finished runs of a method. ",
+        means,
         counted,
         em("forward equivalents"),
         ": what training and scoring cost in forward passes of one example, a backward pass counting as "
         f"{Ledger.BACKWARD} (evaluation is left out); ",
-        em("relative"),
-        ": to the cheapest method; ",
+        compared,
         em("seconds"),
         ": time on the clock, which depends on the machine and on what ran beside it.",
     )

@@ -25,7 +25,7 @@ def log_section(page: ReportPage) -> Markup | None:
     header += [("effective", small("decisions")), ("realised", small("reward"))]
     header += [("score", small("of the log")), ("score", small("with the mixture"))]
     estimates = Table(header, [[page.named(name), *_row(own)] for name, own in found.accounts.items()])
-    return render("logs.html", shares=_shares(page, found), estimates=estimates)
+    return render("logs.html", seeds=page.repeated, shares=_shares(page, found), estimates=estimates)
 
 
 def _shares(page: ReportPage, found: MixtureAccounts) -> Table:

@@ -6,7 +6,7 @@ from rota.analysis import train_command
 from rota.report._cost_section import cost_table
 from rota.report._page import ReportPage
 from rota.report._palette import LineStyle
-from rota.report._pieces import Marked, Table, TableCell, Text
+from rota.report._pieces import Marked, Spark, Table, TableCell, Text
 from rota.report._score_section import score_table
 from rota.report._summary import what_it_shows, what_ran
 
@@ -46,7 +46,7 @@ def _line(text: TableCell | Text) -> str:
 def _marked(text: Text) -> str:
     if isinstance(text, str):
         return text.translate(ENTITIES)
-    if isinstance(text, LineStyle):
+    if isinstance(text, LineStyle | Spark):
         return ""
     if isinstance(text, Marked):
         before, after = AROUND[text.mark]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rota.analysis import Outlook, outlook
 from rota.report._page import ReportPage
-from rota.report._pieces import Table, Text, small
+from rota.report._pieces import Text, small
+from rota.report._task_tables import by_task
 from rota.report._templates import render
 from rota.report._words import percent
 
@@ -20,16 +20,12 @@ def outlook_section(page: ReportPage) -> Markup | None:
     found = outlook(page.groups, page.histories)
     if not found:
         return None
-    tasks = list(dict.fromkeys(task for own in found.values() for task in own))
-
-    def table(cell: Callable[[Outlook], Text]) -> Table:
-        rows = [
-            [page.named(name), *(cell(own[task]) if task in own else "–" for task in tasks)]
-            for name, own in found.items()
-        ]
-        return Table(["method", *tasks], rows)
-
-    return render("outlook.html", gains=table(_gain), checks=table(_check))
+    return render(
+        "outlook.html",
+        gains=by_task(page, found, _gain),
+        checks=by_task(page, found, _check),
+        seeds=page.repeated,
+    )
 
 
 def _gain(own: Outlook) -> Text:
@@ -39,5 +35,5 @@ def _gain(own: Outlook) -> Text:
 
 
 def _check(own: Outlook) -> Text:
-    told = f"{percent(own.foretold)}, was {percent(own.realised)} "
+    told = f"{percent(own.predicted)}, was {percent(own.realised)} "
     return (told, small(f"({own.held} of {own.runs})"))

@@ -7,7 +7,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from rota.analysis import Cost, Group, RunHistory, ScoreTable, all_costs, all_scores, read_history, tasks_of
+from rota.analysis import (
+    Cost,
+    Group,
+    RunHistory,
+    ScoreTable,
+    ShareCourses,
+    all_costs,
+    all_scores,
+    plain_mixtures,
+    read_history,
+    share_courses,
+    tasks_of,
+)
+from rota.report._many_tasks import DRAWN
 from rota.report._palette import LineStyle, method_styles, task_styles
 from rota.report._pieces import Text
 from rota.report._words import counted
@@ -15,6 +28,9 @@ from rota.runlog import Run
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+KINDS = 3  # of curves that have a panel for each task: scores, losses, shares
+ALL_COLUMNS, COARSEST, FINEST = 4500, 25, 100  # of all lines together; of one line at least, at most
 
 
 @dataclass(frozen=True)
@@ -34,7 +50,18 @@ class ReportPage:
         histories: What the logs say about the course of the runs of each group, in the order of its `runs`.
         scores: What each group reached.
         costs: What each group with a finished run cost.
+        shares: Which share of the updates each task had, of each group.
+        plain: What plain mixtures would have given to each task, by their names.
+        repeated: Whether a group has several runs, so that there are means and intervals.
+        columns: How finely curves are drawn: the more lines, the coarser, so that no page becomes large.
         title: Of the page.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> runs = tuple(written_run({"rte": [0.5], "mnli": [0.6]}, name) for name in ("uniform", "exp3s"))
+    >>> page = ReportPage(runs, tuple(group_runs(runs)))
+    >>> page.title, page.scores.ranking.baseline.name
+    ('rte, mnli: 2 methods, 2 runs', 'uniform')
     """
 
     runs: tuple[Run, ...]
@@ -65,6 +92,23 @@ class ReportPage:
     def costs(self) -> list[Cost]:
         return all_costs(self.groups)
 
+    @cached_property
+    def shares(self) -> dict[str, ShareCourses]:
+        return {name: share_courses(own) for name, own in self.histories.items()}
+
+    @cached_property
+    def plain(self) -> dict[str, dict[str, float]]:
+        return plain_mixtures(self.runs)
+
+    @property
+    def repeated(self) -> bool:
+        return any(len(group.runs) > 1 for group in self.groups)
+
+    @property
+    def columns(self) -> int:
+        lines = len(self.groups) * KINDS * min(len(self.tasks) + 1, DRAWN)
+        return max(COARSEST, min(ALL_COLUMNS // lines, FINEST))
+
     def named(self, method: str) -> Text:
         """The name of a group behind a piece of its line, for tables and headings."""
         return (self.method_styles[method], " ", method)
@@ -73,6 +117,8 @@ class ReportPage:
     def title(self) -> str:
         suites = dict.fromkeys(name for run in self.runs for name in run.plan.get("tasks") or run.info["tasks"])
         named = ", ".join(suites) if len(suites) <= 6 else counted(len(suites), "task")
+        if len(self.runs) == 1:
+            return f"{named}: {self.groups[0].name}"
         return f"{named}: {counted(len(self.groups), 'method')}, {counted(len(self.runs), 'run')}"
 
 

@@ -47,6 +47,9 @@ class LineStyle:
 
 
 AGGREGATE = LineStyle(GREY, width=3.0, symbol="x")
+PLAIN = {"uniform": LineStyle(GREY, "dot", width=1.2), "size^0.5": LineStyle(GREY, "dashdot", width=1.2)}
+PLAIN["size"] = LineStyle(GREY, "dash", width=1.2)
+"""Mixtures that need no learning: grey, behind what methods did."""
 
 
 def method_styles(names: Iterable[str]) -> dict[str, LineStyle]:

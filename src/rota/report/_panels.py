@@ -15,38 +15,49 @@ from rota.report._plots import dress, plain, plotly_objects
 HEIGHT = 230
 MARGIN = {"l": 42, "r": 14, "t": 6, "b": 30}
 CROWD = 8  # lines beyond which one box with all their numbers hides the panel
-WIDE = 200  # columns of a panel in which one can see a difference
+COLUMNS = 100  # of a panel, in which one can see a difference
 
 
-def curves_figure(curves: Mapping[str, MeanCurve], styles: Mapping[str, LineStyle], scale: float = 1.0) -> Any:
+def curves_figure(
+    curves: Mapping[str, MeanCurve],
+    styles: Mapping[str, LineStyle],
+    scale: float = 1.0,
+    columns: int = COLUMNS,
+    minima: bool = False,
+) -> Any:
     """Lines with bands, in one small figure.
 
     Args:
         curves: By the name of the line.
         styles: How each is drawn.
         scale: What numbers are multiplied with, such as 100 for percents.
+        columns: How finely long curves are drawn.
+        minima: Whether each line has a dot where it is lowest.
     """
     go = plotly_objects()
     figure = go.Figure()
     for name, curve in curves.items():
         if len(curve.steps):
-            figure.add_trace(_line(go, name, thinned(curve), styles[name], scale))
+            figure.add_trace(_line(go, name, thinned(curve, columns), styles[name], scale))
+    for name, curve in curves.items() if minima else ():
+        if curve.minimum and len(curve.steps) > 1:
+            figure.add_trace(_lowest(go, name, curve.minimum, styles[name], scale))
     together = len(curves) <= CROWD
     dress(figure, HEIGHT, margin=MARGIN, hovermode="x unified" if together else "closest")
     figure.update_yaxes(nticks=6)
     return figure
 
 
-def thinned(curve: MeanCurve) -> MeanCurve:
+def thinned(curve: MeanCurve, columns: int = COLUMNS) -> MeanCurve:
     """A long curve with fewer points that looks the same.
 
-    A panel is about 400 pixels wide and a line two pixels thick, so 200 columns are all that one sees: of each stay
-    the points where the mean, the low or the high end is at an extreme, as they are. Short curves stay whole.
+    A panel is about 300 pixels wide and a line two pixels thick, so some hundred columns are all that one sees: of each
+    stay the points where the mean, the low or the high end is at an extreme, as they are. Short curves stay whole.
     """
-    if len(curve.steps) <= WIDE:
+    if len(curve.steps) <= columns:
         return curve
     first, last = curve.steps[0], curve.steps[-1]
-    column = np.minimum((curve.steps - first) * WIDE // (last - first), WIDE - 1)
+    column = np.minimum((curve.steps - first) * columns // (last - first), columns - 1)
     kept = {0, len(column) - 1}
     for own in np.split(np.arange(len(column)), np.flatnonzero(np.diff(column)) + 1):
         kept |= {own[np.argmin(values[own])] for values in (curve.mean, curve.low)}
@@ -77,4 +88,16 @@ def _line(go: Any, name: str, curve: MeanCurve, style: LineStyle, scale: float) 
         hovertemplate="%{y:.4g}" + more,
         legendgroup=name,
         meta=band if several else None,
+    )
+
+
+def _lowest(go: Any, name: str, minimum: tuple[int, float], style: LineStyle, scale: float) -> Any:
+    step, value = minimum
+    return go.Scatter(
+        x=[step],
+        y=plain([scale * value]),
+        mode="markers",
+        marker={"color": style.colour, "size": 7},
+        legendgroup=name,
+        hoverinfo="skip",
     )

@@ -25,8 +25,22 @@ class Marked:
     text: Text
 
 
-Text = str | Marked | LineStyle | tuple["Text", ...]
-"""A string, text in another type, a short piece of a line (nothing in Markdown), or several of these in a row."""
+@dataclass(frozen=True)
+class Spark:
+    """A curve as small as a word.
+
+    Args:
+        points: Where it goes, in a box of 100 × 20, as SVG has it.
+        style: How it is drawn.
+    """
+
+    points: str
+    style: LineStyle
+
+
+Text = str | Marked | LineStyle | Spark | tuple["Text", ...]
+"""A string, text in another type, a short piece of a line, a small curve (both nothing in Markdown), or several of
+these in a row."""
 
 
 def strong(*text: Text) -> Marked:
@@ -66,12 +80,14 @@ class Table:
         rows: Their cells.
         best: Numbers of the rows that stand out.
         note: A sentence or two that explains it.
+        rows_of: What the rows are, where they may be many: the reader can then look for some of them.
     """
 
     header: Sequence[TableCell | Text]
     rows: Sequence[Sequence[TableCell | Text]]
     best: Collection[int] = ()
     note: Text = ""
+    rows_of: str = ""
 
 
 @dataclass(frozen=True)

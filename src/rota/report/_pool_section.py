@@ -60,6 +60,7 @@ def pool_section(page: ReportPage) -> Markup | None:
     tasks = dict.fromkeys(task for own in picking.values() for task in own.group.runs[0].info["tasks"])
     return render(
         "pools.html",
+        seeds=page.repeated,
         window=SMOOTHING_WINDOW,
         buttons=legend_buttons({task: page.task_styles[task] for task in tasks}),
         methods=[
@@ -73,7 +74,7 @@ def pool_section(page: ReportPage) -> Markup | None:
 
 
 def _panels(page: ReportPage, own: PoolAccount, name: str) -> list[Panel]:
-    """Figures 8 and 5 of paper 002 in one row: who is in the batch, who is uncertain, and what became of it."""
+    """Figures 8 and 5 of Pilault et al. 2021: who is in the batch, who is uncertain, and what became of it."""
     tasks, runs, courses = list(own.group.runs[0].info["tasks"]), own.group.runs, own.courses
     histories: list[RunHistory] = page.histories[own.group.name]
     stride = max(1, -(-max(run.plan["steps"] for run in runs) // POINTS))

@@ -90,6 +90,7 @@ def round_section(page: ReportPage) -> Markup | None:
     scores = target_scores(page.groups)
     return render(
         "rounds.html",
+        seeds=page.repeated,
         measured={name for own in courses.values() for course in own for name in course.series},
         buttons=legend_buttons(tasks),
         methods=methods,
@@ -99,7 +100,7 @@ def round_section(page: ReportPage) -> Markup | None:
 
 
 def _panels(courses: Sequence[BranchRounds], tasks: Mapping[str, LineStyle], name: str) -> list[Panel]:
-    """Figure 3 of paper 003 (α and weights), then what they come from and what came of them."""
+    """Figure 3 of Kourdis et al. 2024 (α and weights), then deltas and scores."""
     target = courses[0].target
     styles = LINES | {task: replace(style, width=THICK) if task == target else style for task, style in tasks.items()}
     every = [course.series for course in courses]

@@ -1,4 +1,4 @@
-"""Scores: one row per method."""
+"""Scores: dots with intervals, then one row per method."""
 
 from __future__ import annotations
 
@@ -6,24 +6,40 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rota.analysis import Difference, Group, GroupScore, ScoreTable, Spread, counted_tasks
+from rota.analysis import Difference, Group, GroupScore, Spread, counted_tasks
+from rota.report._many_tasks import DRAWN, left_out
 from rota.report._page import ReportPage
 from rota.report._pieces import Table, TableCell, Text, em, small, strong
+from rota.report._score_dots import average_dots, difference_dots, score_change, task_dots
 from rota.report._templates import render
 from rota.report._words import interval, percent
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+LEFT_OUT = {True: "those on which methods are farthest apart", False: "those with the lowest scores"}
+
 
 def score_section(page: ReportPage) -> Markup:
-    """The table, and what its columns are."""
-    return render("scores.html", scores=score_table(page))
+    """Dots with intervals, then tables."""
+    known, difference = any(row.average.n for row in page.scores.rows), difference_dots(page)
+    return render(
+        "scores.html",
+        plots=[plot for plot in (average_dots(page), difference) if plot is not None],
+        compared=difference is not None and any(dot.sure for dot in difference.dots),
+        by_task=task_dots(page),
+        left_out=left_out(len(page.scores.tasks), LEFT_OUT[len(page.groups) > 1]),
+        scores=score_table(page),
+        tasks=task_table(page) if len(page.scores.tasks) > DRAWN and known else None,
+    )
 
 
 def score_table(page: ReportPage) -> Table:
-    """The average, how far it is from the baseline, how even the tasks are, and each task."""
+    """The average, how far it is from the baseline, how even the tasks are, and each task unless there are many."""
     found = page.scores
+    if not any(own.n for row in found.rows for own in [row.average, *row.tasks.values()]):
+        return Table([], [], note="No run is finished with a score.")
+    shown = found.tasks if len(found.tasks) <= DRAWN else {}
     split = small(found.ranking.split)
     base = found.ranking.baseline if any(row.difference for row in found.rows) else None
     doubtful = any(row.difference and row.difference.n > 1 for row in found.rows)
@@ -33,7 +49,7 @@ def score_table(page: ReportPage) -> Table:
     header: list[TableCell | Text] = ["method", ("average", split)]
     header += [(f"− {base.name}", small("paired, 95 % interval"))] if base else []
     header += [("seeds needed", small("to tell"))] if doubtful else []
-    for task, auxiliary in found.tasks.items():
+    for task, auxiliary in shown.items():
         note = small(found.splits[task], ", auxiliary" if auxiliary else "")
         header.append(_dimmed((task, note), auxiliary))
     header += [("task σ", split)] if several else []
@@ -46,20 +62,32 @@ def score_table(page: ReportPage) -> Table:
         cells += [strong(average) if row.best else average]
         cells += [_difference(row.difference) if row.difference else ""] if base else []
         cells += [_needed(row)] if doubtful else []
-        cells += [_dimmed(_spread(row.tasks[task]), auxiliary) for task, auxiliary in found.tasks.items()]
+        cells += [_dimmed(_spread(row.tasks[task]), auxiliary) for task, auxiliary in shown.items()]
         cells += [percent(row.sigma.mean) if _counted(row) > 1 else "–"] if several else []
         cells += [_reached(row)] if alone else []
         cells += [_spread(row.dev)] if tested else []
         rows.append([*cells, _runs(row.group)])
-    best = [number for number, row in enumerate(found.rows) if row.best]
-    return Table([*header, "runs"], rows, best, _note(found, doubtful, several, alone))
+    best = [number for number, row in enumerate(found.rows) if row.best] if len(found.rows) > 1 else []
+    return Table([*header, "runs"], rows, best, _note(page, doubtful, several, alone))
 
 
-def _note(found: ScoreTable, doubtful: bool, several: bool, alone: bool) -> Text:
-    ranking = found.ranking
-    if ranking.best is None and ranking.comparable:
-        return "No run is finished with a score."
-    notes: list[Text] = ["Scores in percent at the best checkpoint, mean ± standard deviation over seeds."]
+def task_table(page: ReportPage) -> Table:
+    """A row for each task and a column for each method; where there is a baseline, the largest change comes first."""
+    found = page.scores
+    order = sorted(found.tasks, key=lambda task: (found.tasks[task], -score_change(found.rows, task)))
+    header: list[TableCell | Text] = ["task", *(page.named(row.group.name) for row in found.rows)]
+    rows = [
+        [task, *(_dimmed(_spread(row.tasks[task]), found.tasks[task]) for row in found.rows)]
+        for task in order
+        if any(row.tasks[task].n for row in found.rows)
+    ]
+    return Table(header, rows, rows_of="tasks")
+
+
+def _note(page: ReportPage, doubtful: bool, several: bool, alone: bool) -> Text:
+    found, ranking = page.scores, page.scores.ranking
+    over = ", mean ± standard deviation over seeds" if page.repeated else ""
+    notes: list[Text] = [f"Scores in percent at the best checkpoint{over}."]
     if ranking.split == "dev":
         notes.append(
             " There are no test scores of all tasks that count: these are dev scores, of the checkpoint that was best "
@@ -74,10 +102,12 @@ def _note(found: ScoreTable, doubtful: bool, several: bool, alone: bool) -> Text
         )
         notes.append((" ", em("seeds needed"), told))
     if several:
-        told = ": standard deviation across the tasks of the average, in points, mean over seeds."
+        told = ": standard deviation across the tasks of the average, in points" + (
+            ", mean over seeds." if over else "."
+        )
         notes.append((" ", em("task σ"), told))
     if alone:
-        told = ": how many are no lower than where they were trained alone, mean over seeds."
+        told = ": how many are no lower than where they were trained alone" + (", mean over seeds." if over else ".")
         notes.append((" ", em("tasks ≥ single task"), told))
     return tuple(notes)
 

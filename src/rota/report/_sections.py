@@ -11,7 +11,6 @@ from rota.report._convergence_section import convergence_section
 from rota.report._cost_section import cost_section
 from rota.report._curve_section import curve_section
 from rota.report._log_section import log_section
-from rota.report._mixture_section import mixture_section
 from rota.report._outlook_section import outlook_section
 from rota.report._page import ReportPage, Section
 from rota.report._pool_section import pool_section
@@ -19,14 +18,15 @@ from rota.report._round_section import round_section
 from rota.report._score_section import score_section
 from rota.report._search_section import search_section
 from rota.report._settings_section import settings_section
+from rota.report._share_section import share_section
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 SECTIONS = (
     Section("Scores", score_section),
+    Section("Shares", share_section),
     Section("Curves", curve_section),
-    Section("Losses and mixture", mixture_section),
     Section("Convergence", convergence_section),
     Section("Outlook", outlook_section),
     Section("Pools", pool_section),

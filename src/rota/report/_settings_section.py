@@ -48,8 +48,8 @@ def settings_section(page: ReportPage) -> Markup:
     about = runs[0].info
     return render(
         "settings.html",
-        device=setting_as_text(about.get("device")),
-        versions=", ".join(f"{name} {version}" for name, version in about.get("versions", {}).items()) or "–",
+        device=about.get("device"),
+        versions=", ".join(f"{name} {version}" for name, version in about.get("versions", {}).items()),
         commands=[found for group in page.groups if (found := _rerun(group)) is not None],
         unfolded=len(page.groups) <= MANY,
         several=len(runs) > 1,
@@ -59,7 +59,7 @@ def settings_section(page: ReportPage) -> Markup:
         plans={  # others were started by a program
             group.name: json.dumps(group.runs[0].plan, ensure_ascii=False)
             for group in page.groups
-            if group.runs[0].plan.get("method")
+            if group.runs[0].plan.get("method") and group.runs[0].plan.get("tasks")
         },
     )
 

@@ -1,4 +1,4 @@
-"""Figure 1 of paper 001: how policies learn in environments of the MTL bandit."""
+"""Figure 1 of Glover & Hokamp 2019: how policies learn in environments of the MTL bandit."""
 
 from __future__ import annotations
 
@@ -22,6 +22,15 @@ def write_simulation(studies: Mapping[int, Study], title: str, page: Path) -> No
         studies: By the number of the environment.
         title: Of the page.
         page: The file to write; one that exists is replaced.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from rota.simulation import Study
+    >>> study = Study(np.array([0, 10]), {"uniform": np.array([[0.0, 0.5], [0.0, 0.7]])})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_simulation({0: study}, "one environment", Path(folder) / "simulation.html")
+    ...     (Path(folder) / "simulation.html").is_file()
+    True
     """
     names = list(next(iter(studies.values())).curves)
     styles = {**method_styles(name for name in names if name != "oracle"), "oracle": AGGREGATE}

@@ -25,10 +25,13 @@ def summary(page: ReportPage) -> Markup:
 def what_ran(page: ReportPage) -> str:
     """Tasks, updates, methods, seeds."""
     found = overview(page.groups)
-    methods = f"{counted(len(found.methods), 'method')} ({listed(found.methods)})"
-    told = f"{counted(found.runs, 'run')}: {methods} with {between(found.seeds)} "
-    told += f"{'seed' if found.seeds == [1] else 'seeds'}{' each' if len(found.methods) > 1 else ''}, "
-    told += f"{between(found.steps)} updates a run. "
+    if len(page.runs) == 1:
+        told = f"One run of {found.methods[0]}, {between(found.steps)} updates. "
+    else:
+        methods = f"{counted(len(found.methods), 'method')} ({listed(found.methods)})"
+        told = f"{counted(found.runs, 'run')}: {methods} with {between(found.seeds)} "
+        told += f"{'seed' if found.seeds == [1] else 'seeds'}{' each' if len(found.methods) > 1 else ''}, "
+        told += f"{between(found.steps)} updates a run. "
     if found.counted:
         told += f"The average is over {counted(len(found.counted), 'task')}: {listed(found.counted)}. "
     if found.auxiliary:
@@ -38,30 +41,32 @@ def what_ran(page: ReportPage) -> str:
 
 
 def what_it_shows(page: ReportPage) -> Text:
-    """Which method is ahead, and whether that is more than noise."""
+    """Which method is ahead, and what its lead is worth; of one method alone, what it reached."""
     found = headline(page.groups, page.baseline)
     ranking, top = found.ranking, found.top
     if ranking.best is None:
         if not ranking.comparable:
             return "The averages are over different tasks, so they cannot be compared with each other."
+        if len(page.runs) == 1:
+            return "It has no score yet." if not page.runs[0].finished else "Nobody told it a score."
         return "No run is finished with a score, so there is nothing to compare yet."
     name, split = ranking.best.name, ranking.split
-    ahead: Text = (
-        (strong(name), f" has the highest average {split} score: ")
-        if ranking.other
-        else f"The average {split} score of {name} is "
-    )
-    over = f" ± {percent(top.std)} (mean ± standard deviation over {top.n} runs). " if top.n > 1 else " (one run). "
-    return (ahead, percent(top.mean), over, _noise(ranking.noise), _compared(found), _reminders(found))
+    over = f" ± {percent(top.std)} (mean ± standard deviation over {top.n} runs). " if top.n > 1 else ". "
+    if ranking.other is None:
+        return (
+            f"Its average {split} score is " if len(page.runs) == 1 else f"The average {split} score of {name} is ",
+            percent(top.mean),
+            over,
+        )
+    ahead: Text = (strong(name), f" has the highest average {split} score: ", percent(top.mean), over)
+    return (ahead, _seeds(ranking.noise), _compared(found), _reminders(found))
 
 
-def _noise(noise: float) -> str:
-    if np.isnan(noise):
-        return "No method ran with two seeds, so how much scores differ by chance is unknown. "
-    return (
-        f"Between seeds of one method, scores spread by about {percent(noise)} points (standard deviation): "
-        f"take smaller differences for noise. "
-    )
+def _seeds(spread: float) -> str:
+    """How far one method's scores are apart. What that says about a difference, the difference's interval says."""
+    if np.isnan(spread):
+        return "No method ran with two seeds, so how much scores vary between seeds is unknown. "
+    return f"Scores of one method spread by about {percent(spread)} points (standard deviation) from seed to seed. "
 
 
 def _compared(found: Headline) -> str:
@@ -79,10 +84,8 @@ def _compared(found: Headline) -> str:
         needed = difference.seeds_needed
         more = f" To find a difference of this size and spread takes about {needed} seeds." if needed else ""
         return told + f"zero is in the interval, so these runs cannot tell which of the two is better.{more} "
-    if found.evidence == "hint":
-        return told + "more than nothing, but less than the spread between seeds: a hint, not a result. "
     caution = f", though {difference.n} seeds are weak evidence" if found.evidence == "weak" else ""
-    return told + f"more than chance alone would usually give{caution}. "
+    return told + f"zero is not in the interval, so it is more than chance alone would usually give{caution}. "
 
 
 def _reminders(found: Headline) -> str:

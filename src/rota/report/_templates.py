@@ -23,7 +23,10 @@ def not_installed(package: str) -> RotaError:
 
 
 def refuse_without_packages() -> None:
-    """Refuse now what could not be drawn later; for whoever trains first."""
+    """Refuse now what could not be drawn later; for commands that train first.
+
+    >>> refuse_without_packages()  # says nothing: plotly, jinja2 and scipy are there
+    """
     for package in ("plotly", "jinja2", "scipy"):
         try:
             import_module(package)

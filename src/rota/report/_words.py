@@ -33,7 +33,16 @@ def number(value: float, digits: int) -> str:
 
 def interval(difference: Difference, digits: int = 1) -> str:
     """Where a difference may lie, in percent."""
-    return f"[{percent(difference.low, digits)}, {percent(difference.high, digits)}]"
+    return ends(difference.low, difference.high, digits)
+
+
+def ends(low: float, high: float, digits: int = 1) -> str:
+    """An interval, in percent.
+
+    >>> ends(-0.0123, 0.5)
+    '[−1.2, 50.0]'
+    """
+    return f"[{percent(low, digits)}, {percent(high, digits)}]"
 
 
 def counted(number: int, noun: str) -> str:

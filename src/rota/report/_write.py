@@ -28,6 +28,7 @@ def write_report(
     names: Mapping[Path, str] | None = None,
     form: Format = "html",
     extra_sections: Sequence[Section] = (),
+    reload_s: float | None = None,
 ) -> None:
     """Write one self-contained HTML page: scores, curves, mixtures, costs, settings.
 
@@ -41,8 +42,19 @@ def write_report(
         names: What to call the runs in these folders; those of one name are one group.
         form: "html", or the tables alone as "md", "csv" or "json".
         extra_sections: Sections of your own, below the others; in the HTML page only.
+        reload_s: The HTML page loads itself again after this many seconds, while it is being rewritten; by default
+            never.
+
+    >>> import tempfile
+    >>> from rota.testing import written_run
+    >>> runs = [written_run({"rte": [score]}, seed=seed) for seed, score in enumerate([0.50, 0.52, 0.54])]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(runs, Path(folder) / "report.html")
+    ...     (Path(folder) / "report.html").read_text()[:15]
+    '<!doctype html>'
     """
-    write_file(page, report_text(runs, form, baseline=baseline, names=names, extra_sections=extra_sections))
+    written = report_text(runs, form, baseline=baseline, names=names, extra_sections=extra_sections, reload_s=reload_s)
+    write_file(page, written)
 
 
 def report_text(
@@ -52,8 +64,19 @@ def report_text(
     baseline: str | None = None,
     names: Mapping[Path, str] | None = None,
     extra_sections: Sequence[Section] = (),
+    reload_s: float | None = None,
 ) -> str:
-    """What `write_report` writes."""
+    """What `write_report` writes.
+
+    >>> from rota.testing import written_run
+    >>> runs = [written_run({"rte": [0.50]}), written_run({"rte": [0.625]}, "exp3s")]
+    >>> print(report_text(runs, "csv"), end="")
+    method,seed,split,task,metric,value
+    uniform,0,dev,rte,score,0.5
+    uniform,0,dev,average,score,0.5
+    exp3s,0,dev,rte,score,0.625
+    exp3s,0,dev,average,score,0.625
+    """
     if not runs:
         raise RotaError("A report expects at least one run. Found none.")
     if form not in FORMATS:
@@ -66,9 +89,10 @@ def report_text(
         return as_markdown(page)
     if form == "csv":
         return as_csv(page)
-    return as_json(page) if form == "json" else _html(page, [*sections(), *extra_sections])
+    return as_json(page) if form == "json" else _html(page, [*sections(), *extra_sections], reload_s)
 
 
-def _html(page: ReportPage, shown: Sequence[Section]) -> str:
+def _html(page: ReportPage, shown: Sequence[Section], reload_s: float | None) -> str:
     rendered = [(section.title, section.render(page)) for section in shown]
-    return document(page.title, [(title, body) for title, body in rendered if body is not None], summary(page))
+    known = [(title, body) for title, body in rendered if body is not None]
+    return document(page.title, known, summary(page), reload_s)

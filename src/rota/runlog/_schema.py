@@ -2,6 +2,7 @@
 
     run.json        what was asked for: schema version, run id, plan, tasks, versions
     log.jsonl       what happened: one JSON object per line, each with a `kind` and a `step`
+    starts.jsonl    each start: its time, versions and a fingerprint of the data
     summary.json    how it ended: scores, cost, time (absent while the run is not finished)
 
 A method that trains several times also has
@@ -21,16 +22,20 @@ and those of the search in `runs/search`. A search for a ratio is no run, but a 
 `log.jsonl` holds no times and no machine names, so that two equal runs have equal bytes.
 
 Kinds of lines:
-    step    task, probability, round, loss (before the update), value (the signal; null: none), n, ids
-            (in a joint step nobody is chosen: task and probability are null, and the rest is in
-            tasks: {task: {weight, loss, value, n, ids}})
+    step    task, probability, round, loss (before the update), value (the signal; null: none), n, rows
+            (in a joint step no task is drawn: task and probability are null, and the rest is in
+            tasks: {task: {weight, loss, value, n, rows}})
+            rows: [first, behind the last] among the rows of all passes of the task, whose order follows from the seed:
+            `Run.row_ids` knows their numbers. Where it does not, or with log_rows, ids: [number] stands in its place
     eval    split, average, loss, tasks: {task: {loss, score, metrics, n}}, mixture: {task: probability}
     survey  tasks: {task: {value (what its policy heard), uncertainty (as measured; null: none), loss}}, mixture
     pool    after a step whose rows were picked: tasks: {task: {candidates, picked, uncertainty (mean; null: none)}}
     arm     a round of turns is over: round, task, probability, score (of the target's dev rows), value (what the
             policy heard)
-    observed  what somebody measured between updates of a loop of his own: about (the word), tasks: {task: value}
-    skip    a step whose loss was not a number and was left out: tasks: {task: ids}
+    observed  what a user's loop measured between updates: about (the word), tasks: {task: value}
+    resumed the run went on on other hardware (`--elastic`): processes, device, engine, and what each process does of an
+            update: batch_size, accumulate
+    skip    a step whose loss was not a number and was left out: tasks: {task: ids, or {rows}}
     round   a round of branches is decided: round, method, target, steps: {branch: updates}, weights: {task: weight
             after it}, diverged: [task]; of αVIL also alpha, norm, cosine, alignment: {task: …}, loss: {before, after};
             of DIW scores: {task: …}, tries: [score], kept (number of a try)
@@ -40,7 +45,24 @@ Later kinds (trial) are added beside these; readers ignore kinds that they do no
 from __future__ import annotations
 
 SCHEMA = 1
-RUN, LOG, SUMMARY, PLAN, INNER = "run.json", "log.jsonl", "summary.json", "plan.json", "runs"
-PRUNED = "pruned"  # why a run ended that a search gave up
-SEARCH, SELECTION = "search.json", "selection.json"
-STAGE_1, STAGE_2 = "select", "search"
+"""Version of all that is written here."""
+RUN = "run.json"
+"""File of a run folder: what was to be trained, and with what."""
+LOG = "log.jsonl"
+"""File of a run folder: what happened, line by line."""
+SUMMARY = "summary.json"
+"""File of a run folder: what came out; only finished runs have it."""
+PLAN = "plan.json"
+"""File of a run folder whose method trains inner runs first: what it was asked for."""
+INNER = "runs"
+"""Folder of the inner runs in that of their outer one."""
+PRUNED = "pruned"
+"""Why a run ended that a search gave up."""
+SEARCH = "search.json"
+"""File of a search: its trials."""
+SELECTION = "selection.json"
+"""File beside a log of method thompson: which tasks were chosen, and why."""
+STAGE_1 = "select"
+"""Inner run of AutoSeM that selects tasks."""
+STAGE_2 = "search"
+"""Folder of AutoSeM's search for a ratio."""

@@ -1,4 +1,4 @@
-"""Write one run: JSON files that appear whole or not at all, a log that grows by lines, and the line of a step."""
+"""Write one run: a log that grows by lines, and the line of a step."""
 
 from __future__ import annotations
 
@@ -11,35 +11,30 @@ from typing import Any
 
 from rota.errors import RotaError
 from rota.feedback import Choice
-
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write `content` so that a reader sees the old file or the new one, never half of one, whoever else writes it."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump(content, file, indent=2, ensure_ascii=False, allow_nan=False)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+from rota.runlog._writer_lock import refuse_lost
 
 
 class LogWriter:
-    """Appends JSON lines, buffered: lines wait in memory until somebody calls `flush`.
+    """Appends JSON lines, buffered: lines wait in memory until a call of `flush`.
 
     A flush that fails half-way (a full disk) leaves the file as it was and the lines in memory, so that
-    nothing is lost when somebody makes room and calls it again.
+    nothing is lost when it is called again with room on the disk.
 
     Args:
         path: The log. Created if absent, else continued.
         offset: Cut the log back to so many bytes first: the state of a checkpoint.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     log = LogWriter(Path(folder) / "log.jsonl")
+    ...     log.write({"kind": "step", "step": 0})
+    ...     log.waiting, log.flush() > 0, log.waiting
+    ...     log.close()
+    (1, True, 0)
     """
 
     def __init__(self, path: Path, offset: int | None = None) -> None:
+        self._path = path
         self._lines: list[str] = []
         self._size = path.stat().st_size if path.exists() else 0
         if offset is not None:
@@ -64,6 +59,7 @@ class LogWriter:
     def flush(self) -> int:
         """Write what waits in memory and return the size of the log in bytes."""
         if self._lines:
+            refuse_lost(self._path)
             data = ("\n".join(self._lines) + "\n").encode()
             try:
                 done = 0
@@ -90,7 +86,11 @@ class LogWriter:
 
 
 def finite_or_none(numbers: Sequence[float | None]) -> list[float | None]:
-    """As JSON has them: None for a number that is none."""
+    """As JSON has them: None for a number that is none.
+
+    >>> finite_or_none([0.5, float("nan"), None])
+    [0.5, None, None]
+    """
     return [number if number is not None and math.isfinite(number) else None for number in numbers]
 
 
@@ -101,14 +101,19 @@ def step_line(
     losses: Sequence[float | None],
     values: Sequence[float | None],
 ) -> dict[str, Any]:
-    """What was trained on in one update, and what came of it.
+    """What was trained on in one update, and the feedback.
 
     Args:
         step: Which update.
-        choice: Whose turn it was; None where nobody was chosen.
-        parts: Of each task in it: `task`, `weight` of its loss, `n` rows, their `ids`.
+        choice: The task that was drawn; None without a draw.
+        parts: Of each task in it: `task`, `weight` of its loss, `n` rows, and which: their `ids`,
+            or `rows`, their place among the rows of all passes.
         losses: Of each part, before the update.
         values: What the policy heard of each part; empty where nobody measures anything.
+
+    >>> line = step_line(0, None, [{"task": "rte", "weight": 1.0, "n": 2, "ids": [4, 1]}], [0.7], [])
+    >>> line["kind"], line["tasks"]["rte"]["loss"]
+    ('step', 0.7)
     """
     told, losses = finite_or_none(values) or [None] * len(parts), finite_or_none(losses)
     if choice is None:
@@ -118,7 +123,7 @@ def step_line(
                 "loss": losses[k],
                 "value": told[k],
                 "n": part["n"],
-                "ids": part["ids"],
+                **_rows(part),
             }
             for k, part in enumerate(parts)
         }
@@ -132,5 +137,10 @@ def step_line(
         "loss": losses[0],
         "value": told[0],
         "n": parts[0]["n"],
-        "ids": parts[0]["ids"],
+        **_rows(parts[0]),
     }
+
+
+def _rows(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Which they were: their numbers, or where they stand among those of all passes."""
+    return {"ids": part["ids"]} if "ids" in part else {"rows": part["rows"]}

@@ -14,9 +14,9 @@ import torch
 from rota.errors import RotaError, unknown_name
 from rota.evaluation import evaluate, evaluation_tasks
 from rota.inference import Trained
-from rota.models import BEGINNINGS, Conditional, MultiTaskModel
+from rota.models import BEGINNINGS, Conditional, MultiTaskModel, Pretrained
 from rota.plans import Plan, tasks_of
-from rota.runlog import RUN, write_json
+from rota.runlog import RUN, only_writer, write_json
 from rota.runs._run_plan import run_plan
 from rota.seeds import integer
 from rota.tasks import Task, check_tasks, limit_rows
@@ -34,6 +34,11 @@ class Adaptation:
         embedding: The beginning that was chosen.
         scores: By share of the rows: their number, the updates, and the dev score from the trained model (`adapted`)
             and from the encoder that this was made of (`fresh`).
+
+    >>> scores = {"0.1": {"rows": 80, "steps": 100, "adapted": 0.71, "fresh": 0.58}}
+    >>> found = Adaptation("rte", zero_shot={"mnli": [0.62], "average": [0.51]}, embedding="mnli", scores=scores)
+    >>> round(found.scores["0.1"]["adapted"] - found.scores["0.1"]["fresh"], 2)  # what the trained model was worth
+    0.13
     """
 
     task: str
@@ -54,6 +59,15 @@ class Adapting:
         least: Updates, so that a few rows are learned at all.
         heads: Untrained heads with which each beginning is scored: one of them says little.
         fresh: Whether the encoder that the run began with learns it, too, for comparison.
+
+    >>> import tempfile
+    >>> from rota.plans import make_plan
+    >>> fields = {"tasks": ["digits"], "steps": 2, "device": "cpu"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = run_plan(make_plan({**fields, "only": ["left"]}), Path(folder) / "run", progress=False)
+    ...     plans = Adapting(run.folder, make_plan({**fields, "only": ["right"]}), fractions=[0.1]).plans()
+    >>> {name: own.rows for name, own in plans.items()}
+    {'adapted-0.1': {'right': 40}, 'fresh-0.1': {'right': 40}}
     """
 
     start: Path
@@ -72,18 +86,11 @@ class Adapting:
             embedding: What the task's vector begins as; by default what scores best.
             say: Hears what is going on.
         """
-        trained = Trained(self.start)
-        theirs = {
-            name: getattr(trained.plan, name) for name in ("model", "longest", "pooling", "head_hidden", "dropout")
-        }
-        plan = self.plan.model_copy(update={"data": self.plan.data or trained.plan.data, **theirs})
-        tasks = tasks_of(plan)
-        check_tasks(tasks)
-        if len(tasks) != 1:
-            raise RotaError(f"Expected one new task. Found {', '.join(task.name for task in tasks)}.")
-        task = tasks[0]
-        if task.name in trained.model.heads:
-            raise RotaError(f"Expected a task that {self.start} does not know yet. Found '{task.name}'.")
+        with only_writer(folder):
+            return self._learn(folder, embedding, say)
+
+    def _learn(self, folder: Path, embedding: str | None, say: Callable[[str], None]) -> Adaptation:
+        trained, plan, task = self._read()
         shares = self._learnable(task, say)
         found = Adaptation(task.name)
         if isinstance(trained.model.encoder, Conditional):
@@ -94,22 +101,51 @@ class Adapting:
             found.zero_shot = self._zero_shot(trained.model, task, plan)
             best = max(found.zero_shot, key=lambda name: _mean(found.zero_shot[name]))
             found.embedding = embedding or best
-        folder.mkdir(parents=True, exist_ok=True)
         for fraction, rows in shares.items():
-            steps = min(plan.steps, max(self.least, self.epochs * math.ceil(rows / plan.batch_size)))
-            own: dict[str, Any] = {"rows": rows, "steps": steps}
-            few = {"rows": {task.name: rows}, "steps": steps}
-            as_it_is = {"pooling": None, "head_hidden": None, "dropout": None}
-            start = {"start": str(self.start), "embedding": found.embedding or "average", "freeze": 0, **as_it_is}
-            own["adapted"] = self._score(
-                plan.model_copy(update={**few, **start}), folder / f"adapted-{fraction:g}", say
-            )
-            if self.fresh:
-                changed = plan.model_copy(update={**few, "model": _plain(plan.model), "freeze": 0})
-                own["fresh"] = self._score(changed, folder / f"fresh-{fraction:g}", say)
+            plans = self._plans(plan, task.name, rows, found.embedding)
+            own: dict[str, Any] = {"rows": rows, "steps": plans["adapted"].steps}
+            for kind, changed in plans.items():
+                own[kind] = self._score(changed, folder / f"{kind}-{fraction:g}", say)
             found.scores[f"{fraction:g}"] = own
         write_json(folder / ADAPTED, vars(found))
         return found
+
+    def plans(self, embedding: str | None = None, say: Callable[[str], None] = print) -> dict[str, Plan]:
+        """Everything that would be trained, by the name of its folder; for a forecast."""
+        _, plan, task = self._read()
+        return {
+            f"{kind}-{fraction:g}": own
+            for fraction, rows in self._learnable(task, say).items()
+            for kind, own in self._plans(plan, task.name, rows, embedding).items()
+        }
+
+    def _read(self) -> tuple[Trained, Plan, Task]:
+        """The trained model, the plan with what it says, and the new task."""
+        trained = Trained(self.start)
+        theirs = {
+            name: getattr(trained.plan, name) for name in ("model", "longest", "pooling", "head_hidden", "dropout")
+        }
+        everything = 0 if isinstance(trained.model.encoder, Pretrained) else None  # is trained
+        theirs |= {"data": self.plan.data or trained.plan.data, "freeze": everything}
+        plan = self.plan.model_copy(update=theirs)
+        tasks = tasks_of(plan)
+        check_tasks(tasks)
+        if len(tasks) != 1:
+            raise RotaError(f"Expected one new task. Found {', '.join(task.name for task in tasks)}.")
+        if tasks[0].name in trained.model.heads:
+            raise RotaError(f"Expected a task that {self.start} does not know yet. Found '{tasks[0].name}'.")
+        return trained, plan, tasks[0]
+
+    def _plans(self, plan: Plan, task: str, rows: int, embedding: str | None) -> dict[str, Plan]:
+        """From the trained model, and from the encoder that it was made of, with so many rows."""
+        steps = min(plan.steps, max(self.least, self.epochs * math.ceil(rows / plan.batch_size)))
+        few = {"rows": {task: rows}, "steps": steps}
+        as_it_is = {"pooling": None, "head_hidden": None, "dropout": None}
+        start = {"start": str(self.start), "embedding": embedding or "average", **as_it_is}
+        plans = {"adapted": plan.model_copy(update={**few, **start})}
+        if self.fresh:
+            plans["fresh"] = plan.model_copy(update={**few, "model": _plain(plan.model)})
+        return plans
 
     def _learnable(self, task: Task, say: Callable[[str], None]) -> dict[float, int]:
         """The numbers of rows, but for those from which nothing can be learned."""

@@ -9,27 +9,24 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from torch import nn
 
-from rota.callbacks import Callback, RunStart
 from rota.errors import RotaError
 from rota.evaluation import EvaluationBudget
-from rota.methods import InnerRuns
-from rota.plans import Plan
+from rota.methods import InnerRuns, Method, Recipe, RunContext, Stage
+from rota.plans import Plan, make_plan
 from rota.runlog import LOG, Run
 from rota.runs._prepare import Prepared, method_of, prepare
 from rota.runs._run_plan import train_prepared
+from rota.runs._stopwatch import EnoughError, Stopwatch
 from rota.settings import Settings
 from rota.streams import rows_per_step
 from rota.tasks import Task
 
-WARM_UP = 3  # updates that are not timed: the first ones allocate
-LEAST, LONGEST = 20, 3.0  # so many updates are timed, or as many as there are in so many seconds
-SECONDS = 0.2  # of updates at least, where an update takes no time
 CHECKPOINTS = 2  # are kept
 JOINT = "JointStream"  # has a batch of every task in every step
 
@@ -45,6 +42,11 @@ class TaskForecast:
         share: Of the updates, under the mixture at the beginning.
         passes: Over its training rows, under that mixture.
         counted: Whether its score counts.
+
+    >>> rows = {"train": 800, "dev": 100}
+    >>> task = TaskForecast("classification (2 classes)", rows, batch=32, share=0.5, passes=1.0, counted=True)
+    >>> task.passes * task.rows["train"] / task.batch  # updates with a batch of it
+    25.0
     """
 
     kind: str
@@ -63,7 +65,7 @@ class Forecast:
         plan: With nothing left open.
         options: All options of its method.
         tasks: By name.
-        policy: The class that decides whose turn it is.
+        policy: The class of the policy.
         stream: The class that makes batches of it.
         evaluation: When, on which rows, and which share of the cost.
         parameters: Of the model.
@@ -74,8 +76,16 @@ class Forecast:
         memory_bytes: Parameters, gradients and the optimizer's states; activations come on top.
         update_seconds: Of one update, measured.
         evaluation_seconds: Of one evaluation during training, measured.
-        seconds: From the first update to the scores of the best model.
+        seconds: From the first update to the scores of the best model, on the machine as it is now.
+        alone_seconds: The same if nobody else used the machine. Known for CPUs only.
         ready_seconds: Before that: reading data, making the model; measured.
+        threads: Of the CPU.
+        before: What its method trains first, each with the forecast of one training.
+        asked_seconds: That the forecast itself took.
+
+    >>> found = forecast(make_plan({"tasks": ["digits"], "only": ["left"], "method": "uniform", "steps": 100}))
+    >>> found.policy, found.parameters == found.trained, found.total_bytes > found.checkpoint_bytes
+    ('Fixed', True, True)
     """
 
     plan: Plan
@@ -93,79 +103,73 @@ class Forecast:
     update_seconds: float
     evaluation_seconds: float
     seconds: float
+    alone_seconds: float
     ready_seconds: float
-
-
-class _EnoughError(Exception):
-    """Enough updates have been timed: the only way out of a run between two evaluations."""
-
-
-class _Stopwatch(Callback):
-    """Times updates and evaluations of a run, and leaves it."""
-
-    def __init__(self) -> None:
-        self.updates: list[float] = []
-        self.evaluations: list[float] = []
-
-    def on_start(self, start: RunStart) -> None:
-        self.steps, self.began = start.settings.steps, time.perf_counter()
-        self.last = self.began
-
-    def on_evaluate(self, done: int, evaluation: Mapping[str, Any], mixture: Mapping[str, float]) -> str | None:
-        self.evaluations.append(self._lap())
-        return None
-
-    def on_step(self, done: int) -> None:
-        self.updates.append(self._lap())
-        timed = len(self.updates) - WARM_UP
-        seconds = sum(self.updates[WARM_UP:])
-        enough = timed >= LEAST and seconds >= SECONDS
-        if enough or seconds >= LONGEST or done == self.steps:
-            raise _EnoughError
-
-    def _lap(self) -> float:
-        before, self.last = self.last, time.perf_counter()
-        return self.last - before
+    threads: int
+    before: Sequence[tuple[Stage, Forecast]] = ()
+    asked_seconds: float = 0.0
 
     @property
-    def update(self) -> float:
-        timed = self.updates[WARM_UP:] or self.updates
-        return sum(timed) / len(timed)
+    def total_seconds(self) -> float:
+        """Of all that is trained, with what comes before the first updates."""
+        own = self.ready_seconds + self.seconds
+        return own + sum(stage.runs * inner.total_seconds for stage, inner in self.before)
 
     @property
-    def evaluation(self) -> float:
-        timed = self.evaluations[1:] or self.evaluations
-        return sum(timed) / len(timed)
+    def total_alone_seconds(self) -> float:
+        """The same if nobody else used the machine."""
+        ready = self.ready_seconds * self.alone_seconds / max(self.seconds, 1e-9)
+        return ready + self.alone_seconds + sum(stage.runs * own.total_alone_seconds for stage, own in self.before)
+
+    @property
+    def total_bytes(self) -> int:
+        """Of all that is trained, on the disk."""
+        return self.folder_bytes + sum(stage.runs * inner.total_bytes for stage, inner in self.before)
 
 
 def forecast(plan: Plan) -> Forecast:
     """What a run of this plan would be, and would cost: a copy of it makes a few updates in a temporary folder.
 
-    Methods that train inner runs first are refused: what those find decides what the run is.
+    Where its method trains other runs first, they have forecasts, too. What they will find does not change the cost.
+
+    >>> plan = make_plan({"tasks": ["digits"], "only": ["left", "right"], "method": "uniform", "steps": 100})
+    >>> found = forecast(plan)
+    >>> found.tasks["left"].share, found.evaluation.every, found.total_seconds > 0
+    (0.5, 5, True)
     """
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         raise RotaError("A forecast expects one process. Found several. Ask for it without torchrun.")
 
     def refused(*_: Any, **__: Any) -> NoReturn:
         raise RotaError(
-            f"A forecast expects a method that trains nothing before its run. Found '{plan.method}', which trains "
-            f"other runs first. Ask for the method of those runs, such as uniform."
+            f"A forecast expects a method that trains nothing before its run, or says what. Found '{plan.method}', "
+            f"which trains other runs first. Ask for the method of those runs, such as uniform."
         )
 
-    began, watch = time.perf_counter(), _Stopwatch()
+    stages: list[Stage] = []
+
+    def foresee(method: Method, options: Mapping[str, Any], context: RunContext) -> Recipe:
+        found, recipe = method.foresee(options, context)
+        stages.extend(found)
+        return recipe
+
+    began, watch = time.perf_counter(), Stopwatch()
     with tempfile.TemporaryDirectory(prefix="rota-forecast-") as place:
         inner = InnerRuns(refused, plan, Path(place) / "inner", progress=False, told=False, outer=False)
-        run, folder = prepare(plan, inner), Path(place) / "run"
+        run, folder = prepare(plan, inner, make=foresee), Path(place) / "run"
         # The copy writes no checkpoint; all else is as in the run itself.
         rare = {"checkpoint_every": run.plan.steps}
         copy = Prepared(run.plan.model_copy(update=rare), run.tasks, run.model, run.recipe)
-        with contextlib.suppress(_EnoughError):
+        with contextlib.suppress(EnoughError):
             train_prepared(copy, folder, inner, False, False, [watch])
-        return _forecast(run, Run(folder).info, _line_sizes(folder / LOG), watch, watch.began - began)
+        found = _forecast(run, Run(folder).info, _line_sizes(folder / LOG), watch, watch.began - began)
+    plans = [make_plan({**plan.model_dump(exclude_unset=True), **stage.changes}) for stage in stages]
+    before = [(stage, forecast(own)) for stage, own in zip(stages, plans, strict=True)]
+    return replace(found, before=before, asked_seconds=time.perf_counter() - began)
 
 
 def _forecast(
-    run: Prepared, info: Mapping[str, Any], lines: Mapping[str, float], watch: _Stopwatch, ready: float
+    run: Prepared, info: Mapping[str, Any], lines: Mapping[str, float], watch: Stopwatch, ready: float
 ) -> Forecast:
     settled = {**info["plan"], "checkpoint_every": run.plan.checkpoint_every}
     plan, budget = Plan.model_validate(settled), EvaluationBudget(**info["evaluation"])
@@ -176,7 +180,10 @@ def _forecast(
     evaluations = 1 + math.ceil(plan.steps / budget.every)
     kept = 1 + (sum(task.counted for task in run.tasks) if plan.best == "each" else 0)
     log = plan.steps * lines.get("step", 0.0) + evaluations * lines.get("eval", 0.0)
-    seconds = plan.steps * watch.update + (evaluations + kept * _at_end(run.tasks, budget)) * watch.evaluation
+    looks = evaluations + kept * _at_end(run.tasks, budget)
+    seconds = plan.steps * watch.update.now + looks * watch.evaluation.now
+    alone = plan.steps * watch.update.alone + looks * watch.evaluation.alone
+    seen = info["device"] == "cpu" and not plan.num_workers  # else the thread waits for others who work for it
     return Forecast(
         plan=plan,
         options=method_of(plan).checked(plan.options).model_dump(),
@@ -190,10 +197,12 @@ def _forecast(
         checkpoint_bytes=weights + states,
         folder_bytes=CHECKPOINTS * (weights + states) + kept * weights + round(log),
         memory_bytes=sum(map(_bytes, parts)) + trained + states,
-        update_seconds=watch.update,
-        evaluation_seconds=watch.evaluation,
+        update_seconds=watch.update.now,
+        evaluation_seconds=watch.evaluation.now,
         seconds=seconds,
+        alone_seconds=min(alone, seconds) if seen else seconds,
         ready_seconds=ready,
+        threads=info["threads"],
     )
 
 

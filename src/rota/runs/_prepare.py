@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rota.errors import unknown_name
 from rota.methods import METHODS, InnerRuns, Method, Recipe, RunContext
@@ -42,19 +43,26 @@ def method_of(plan: Plan) -> Method:
     return METHODS[plan.method]
 
 
-def prepare(plan: Plan, inner: InnerRuns) -> Prepared:
+Make = Callable[[Method, Mapping[str, Any], RunContext], Recipe]
+"""Asks a method for its recipe."""
+
+
+def prepare(plan: Plan, inner: InnerRuns, processes: int = 1, make: Make = Method.make) -> Prepared:
     """Read the data, ask the method for its recipe and make the model.
 
     Args:
         plan: What is asked for.
         inner: Who trains what a method wants to see trained before.
+        processes: In which the run begins, or began; each works on its part of a batch.
+        make: Asks the method; a forecast asks for something else.
     """
     method = method_of(plan)
     if plan.start is not None:
         plan = inner.plan = started_plan_of(plan)
     tasks = tasks_of(plan)
     check_tasks(tasks)  # before a policy meets their sizes
-    recipe = _recipe(method, plan, [task for task in tasks if task.trained], inner)
+    trained = [task for task in tasks if task.trained]
+    recipe = _recipe(functools.partial(make, method), plan, trained, inner, processes)
     tasks = _taking_part(recipe, tasks)
     if plan.target is None:
         unsaid = {name: value for name, value in recipe.settings.items() if name not in plan.model_fields_set}
@@ -65,13 +73,12 @@ def prepare(plan: Plan, inner: InnerRuns) -> Prepared:
     return Prepared(plan, tasks_for(model, plan, tasks), model, recipe)
 
 
-def _recipe(method: Method, plan: Plan, tasks: list[Task], inner: InnerRuns) -> Recipe:
+def _recipe(make: Callable[..., Recipe], plan: Plan, tasks: list[Task], inner: InnerRuns, processes: int) -> Recipe:
     sizes = {task.name: task.size() for task in tasks}
-    processes = int(os.environ.get("WORLD_SIZE", 1))  # as torchrun says; each works on its part of a batch
     batches = batches_per_pass(sizes, rows_per_step(tasks, plan.batch_size, plan.accumulate * processes))
     counted = [task.name for task in tasks if task.counted]
     target = counted[0] if len(counted) == 1 else None
-    recipe = method.make(plan.options, RunContext(sizes, batches, plan.steps, plan.seed, target, inner, tasks))
+    recipe = make(plan.options, RunContext(sizes, batches, plan.steps, plan.seed, target, inner, tasks))
     ends = {task.name: task.stop_after for task in tasks if task.stop_after is not None}
     return replace(recipe, policy=WithEnds(recipe.policy, ends)) if ends else recipe
 

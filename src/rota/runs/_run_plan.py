@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from rota.callbacks import Callback
+from rota.errors import RotaError, resuming
 from rota.methods import InnerRuns
 from rota.plans import Plan
-from rota.runlog import RUN, Run
+from rota.runlog import RUN, SUMMARY, Run, only_writer
 from rota.runs._named_streams import stream_from
 from rota.runs._prepare import Prepared, method_of, prepare
 from rota.sources import source_from
@@ -21,6 +23,7 @@ def run_plan(
     folder: Path,
     *,
     resume: bool | str = False,
+    elastic: bool = False,
     progress: bool = True,
     callbacks: Sequence[Callback] = (),
 ) -> Run:
@@ -30,16 +33,35 @@ def run_plan(
         plan: What to do.
         folder: A new run folder, or with `resume` an existing one.
         resume: True, or the name of the checkpoint to continue from.
+        elastic: Whether it may go on in another number of processes, or on another device.
         progress: Whether to show a progress bar.
         callbacks: Who hears of what happens, and may end the run.
+
+    >>> import tempfile
+    >>> from rota.plans import make_plan
+    >>> plan = make_plan({"tasks": ["digits"], "only": ["left"], "method": "uniform", "steps": 3, "device": "cpu"})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = run_plan(plan, Path(folder) / "run", progress=False)
+    ...     run.finished, len(run.lines("step"))
+    (True, 3)
     """
     method_of(plan)
     first = int(os.environ.get("RANK", 0)) == 0  # of the processes that torchrun started
     if first and not resume:
         refuse_old(folder)  # before anybody waits for the data
     inner = InnerRuns(run_plan, plan, folder, progress)
-    going_on = resume if (folder / RUN).is_file() else False  # it may have died in an inner run
-    return train_prepared(prepare(plan, inner), folder, inner, going_on, progress, callbacks)
+    finished = resume and (folder / SUMMARY).is_file()
+    with only_writer(folder) if first and not finished else contextlib.nullcontext():
+        going_on = resume if (folder / RUN).is_file() else False  # it may have died in an inner run
+        if elastic and not going_on:
+            raise RotaError(
+                f"Other hardware expects a run whose own training has begun. Found {folder}, which trains others "
+                f"first. Continue it where it began: {resuming(folder)}."
+            )
+        processes = int(os.environ.get("WORLD_SIZE", 1))  # as torchrun says
+        if going_on:
+            processes = Run(folder).info.get("processes", processes)
+        return train_prepared(prepare(plan, inner, processes), folder, inner, going_on, progress, callbacks, elastic)
 
 
 def train_prepared(
@@ -49,6 +71,7 @@ def train_prepared(
     resume: bool | str,
     progress: bool,
     callbacks: Sequence[Callback],
+    elastic: bool = False,
 ) -> Run:
     """Train what was prepared."""
     listen = run.recipe.listen
@@ -63,5 +86,6 @@ def train_prepared(
         callbacks=callbacks,
         before=inner.runs,
         resume=resume,
+        elastic=elastic,
         progress=progress,
     )

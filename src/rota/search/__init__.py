@@ -1,5 +1,5 @@
-"""Which tasks, and in which ratio, for the next run?  A finished run says which tasks did good; whole trainings are
-tried, and what they scored says which ratio to try next."""
+"""Which tasks, and in which ratio, for the next run?  A finished run says which tasks helped; whole runs are tried, and
+their scores decide which ratio to try next."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The sampler is one of Optuna's; Optuna is imported when somebody asks for it."""
+    """The sampler is one of Optuna's; Optuna is imported on first use."""
     if name == "GPHedgeSampler":
         load_optuna()
         from rota.search._sampler import GPHedgeSampler

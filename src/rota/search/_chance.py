@@ -1,4 +1,4 @@
-"""Ratios by chance: what a search has to beat."""
+"""Random ratios: the baseline of a search."""
 
 from __future__ import annotations
 

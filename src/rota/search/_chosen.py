@@ -21,6 +21,12 @@ class Selection:
         beliefs: About the tasks.
         utilities: By which was chosen.
         chosen: The target first, then the auxiliaries, the most useful first.
+
+    >>> from rota.testing import written_run
+    >>> lines = [{"kind": "arm", "step": 0, "task": "mnli", "value": 1.0}]
+    >>> found = select_from(written_run({"rte": [0.6], "mnli": [0.7]}, "thompson", plan={"target": "rte"}, lines=lines))
+    >>> found.chosen, found.utilities["mnli"] > 0.5
+    (['rte', 'mnli'], True)
     """
 
     beliefs: Beliefs
@@ -38,6 +44,14 @@ def select_from(
         top: So many auxiliaries are chosen whatever their utility.
         above: Others are chosen whose utility is above it.
         utility: At the end, or on average over the second half of the rounds.
+
+    >>> from rota.testing import written_run
+    >>> rounds = [("mnli", 1.0), ("wnli", 0.0)]
+    >>> lines = [{"kind": "arm", "step": k, "task": task, "value": value} for k, (task, value) in enumerate(rounds)]
+    >>> scores = {"rte": [0.6], "mnli": [0.7], "wnli": [0.5]}
+    >>> run = written_run(scores, "thompson", plan={"target": "rte"}, lines=lines)
+    >>> select_from(run, top=1).chosen, (run.folder / SELECTION).is_file()
+    (['rte', 'mnli'], True)
     """
     beliefs = Beliefs.of(run)
     utilities = beliefs.averaged if utility == "averaged" else beliefs.last

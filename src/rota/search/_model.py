@@ -1,4 +1,4 @@
-"""What a search came to believe: how good other ratios would be, and what chance would have found."""
+"""What a search has learned: predicted scores of other ratios, and what random search would have found."""
 
 from __future__ import annotations
 

@@ -11,7 +11,11 @@ from rota.errors import missing_package
 
 
 def load_optuna() -> ModuleType:
-    """The package, or one sentence that says how to get it."""
+    """The package, or one sentence that says how to get it.
+
+    >>> load_optuna().__name__
+    'optuna'
+    """
     try:
         import optuna
     except ImportError as error:

@@ -27,6 +27,10 @@ class RatioTrial:
         acquisition: Which acquisition proposed it: `PI`, `EI` or `UCB`; None for random points and grids.
         steps: Training steps that it reported, over all seeds.
         seconds: How long it took.
+
+    >>> trial = RatioTrial(0, {"rte": 1, "mrpc": 2}, 0.7, (0.6, 0.8), "done", None, steps=200, seconds=1.5)
+    >>> trial.value, trial.state
+    (0.7, 'done')
     """
 
     number: int
@@ -47,6 +51,11 @@ class RatioSearch:
         name: The study's name in its storage.
         trials: What was tried, in the order of the search.
         space: What could have been tried.
+
+    >>> from rota.search import search_ratio
+    >>> search = search_ratio(lambda ratio, seed, trial: 1 / sum(ratio.values()), ["rte", "mrpc"], trials=4)
+    >>> len(search.trials), search.value == max(trial.value for trial in search.trials)
+    (4, True)
     """
 
     name: str
@@ -54,7 +63,7 @@ class RatioSearch:
     space: Mixtures
 
     def model(self) -> RatioModel | None:
-        """What the search came to believe about other ratios; None as long as too few were tried."""
+        """Predicted scores of other ratios; None as long as too few were tried."""
         own = [trial for trial in self.trials if trial.state == "done"]
         return RatioModel(self.space, own) if len(own) >= FEWEST else None
 

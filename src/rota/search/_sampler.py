@@ -126,9 +126,9 @@ class GPHedgeSampler(RandomPoints):
     means at the points that it named so far.
 
     Where this differs from the paper: the gains are computed afresh from the study's history with today's posterior,
-    not added up along the way, so that the sampler has no memory and a search that was stopped goes on as if it had
-    not been; means count in units of the values' standard deviation, so that η means the same for accuracies and for
-    losses; points that others are working on count as average ones (constant liar) and are not proposed again.
+    not added up along the way, so that the sampler has no memory and an interrupted search resumes exactly; means count
+    in units of the values' standard deviation, so that η means the same for accuracies and for losses; points that
+    others are working on count as average ones (constant liar) and are not proposed again.
 
     Args:
         seed: Everything random follows from it and from how many trials came before.

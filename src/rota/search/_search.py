@@ -67,7 +67,7 @@ def search_ratio(
         sampler: `gp-hedge`, `random`, `grid` (as many points as trials), a `GPHedgeSampler` with other settings, or one
             of Optuna's.
         initial: How many random ratios before the model is asked; by default a third of `trials`, at most 5.
-        budget_steps: Propose nothing more once the trainings have reported so many steps together.
+        budget_steps: Propose nothing more once the trainings have reported this number of steps together.
         pruning: Stop a training that is in the lowest quarter of all at the same step, from the sixth on and after a
             third of its steps.
         name: Of the study in its storage; by default made of the tasks.

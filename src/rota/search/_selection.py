@@ -1,4 +1,4 @@
-"""Which tasks for the next run?  What a bandit came to believe about them, and a rule that chooses."""
+"""Which tasks for the next run?  The utilities that a bandit estimated, and a rule that selects."""
 
 from __future__ import annotations
 
@@ -37,15 +37,23 @@ def choose_tasks(utilities: Mapping[str, float], primary: str, top: int = 2, abo
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What `Thompson` came to believe in a run, round by round.
+    """What `Thompson` estimated in a run, round by round.
 
     Attributes:
         primary: The task for whose good the others were tried.
         tasks: All tasks, in the order of the columns of `history`.
-        arms: Whose turn it was in each round.
+        arms: The task of each round.
         values: What was heard after it: 1 for good, 0 for bad.
         history: The utility of each task after each round.
         successes, failures: The parameters of the Beta distribution of each task at the end.
+
+    >>> from rota.testing import written_run
+    >>> rounds = [("rte", 1.0), ("mnli", 1.0), ("wnli", 0.0), ("mnli", 1.0)]
+    >>> lines = [{"kind": "arm", "step": k, "task": task, "value": value} for k, (task, value) in enumerate(rounds)]
+    >>> scores = {"rte": [0.6], "mnli": [0.7], "wnli": [0.5]}
+    >>> beliefs = Beliefs.of(written_run(scores, "thompson", plan={"target": "rte"}, lines=lines))
+    >>> beliefs.turns("mnli"), max(beliefs.last, key=beliefs.last.get), min(beliefs.last, key=beliefs.last.get)
+    (2, 'mnli', 'wnli')
     """
 
     primary: str
@@ -92,11 +100,11 @@ class Beliefs:
         return dict(zip(self.tasks, self.history[len(self.history) // 2 :].mean(axis=0).tolist(), strict=True))
 
     def turns(self, task: str) -> int:
-        """In how many rounds it was its turn."""
+        """Number of rounds of this task."""
         return self.arms.count(task)
 
     def good(self, task: str) -> float:
-        """How many of them did good."""
+        """Number of rounds that helped the target."""
         return sum(value for arm, value in zip(self.arms, self.values, strict=True) if arm == task)
 
     def interval(self, task: str, level: float = INTERVAL) -> tuple[float, float]:

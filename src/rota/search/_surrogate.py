@@ -1,4 +1,4 @@
-"""What is believed about points that nobody has tried: a Gaussian process."""
+"""A Gaussian process: predictions at points that were not tried."""
 
 from __future__ import annotations
 

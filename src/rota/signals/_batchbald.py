@@ -31,6 +31,10 @@ class BatchBALD(NamedTuple):
     Args:
         indices: The rows that were picked.
         scores: The mutual information of the first one, the first two, … and the parameters, in nats.
+
+    >>> p_NKC = torch.tensor([[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]])
+    >>> batchbald(p_NKC, 1).indices  # the passes disagree about the first row alone
+    [0]
     """
 
     indices: list[int]
@@ -139,6 +143,10 @@ def released_batchbald(
         num_samples: How many scores.
         num_draw: How many label configurations to draw from each pass.
         generator: Where chance comes from; by default one with seed 0.
+
+    >>> p_NKC = torch.full((12, 4, 2), 0.5)  # nothing to learn: all passes agree
+    >>> round(released_batchbald(p_NKC).mean().item(), 1)
+    3.1
     """
     p = probabilities(p_NKC.detach())
     N, K, _ = p.shape

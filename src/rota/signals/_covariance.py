@@ -1,4 +1,4 @@
-"""How alike the inputs of tasks are to a model: the covariance similarity of Wu et al. (2020), as paper 002 uses it."""
+"""How similar the inputs of tasks look to a model: covariance similarity (Wu et al. 2020; Pilault et al. 2021)."""
 
 from __future__ import annotations
 

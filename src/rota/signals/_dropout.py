@@ -14,7 +14,7 @@ from rota.errors import RotaError
 from rota.models import evaluating
 
 Scope = Literal["all", "head"] | int
-"""Where dropout is on: everywhere, in the heads, or in the heads and so many last layers of the encoder."""
+"""Where dropout is on: everywhere, in the heads, or in the heads and a number of last layers of the encoder."""
 
 
 @contextlib.contextmanager
@@ -26,6 +26,13 @@ def mc_dropout(model: nn.Module, scope: Scope = "all", seed: int = 0) -> Iterato
         model: Any module; for scopes other than "all" one with `late_parts`, as `MultiTaskModel` has.
         scope: Where dropout is on.
         seed: Of the dropout.
+
+    >>> model = nn.Sequential(nn.Dropout(0.5)).eval()
+    >>> with mc_dropout(model, seed=1):
+    ...     model(torch.ones(6))
+    tensor([2., 2., 2., 2., 0., 2.])
+    >>> model(torch.ones(6))
+    tensor([1., 1., 1., 1., 1., 1.])
     """
     stochastic = _stochastic(model, scope)
     devices = sorted({tensor.device.index for tensor in model.parameters() if tensor.is_cuda})
@@ -37,13 +44,25 @@ def mc_dropout(model: nn.Module, scope: Scope = "all", seed: int = 0) -> Iterato
 
 
 def refuse_without_dropout(model: nn.Module, scope: Scope = "all") -> None:
-    """Refuse a model whose passes would not differ."""
+    """Refuse a model whose passes would not differ.
+
+    >>> refuse_without_dropout(nn.Dropout(0.1))
+    >>> try:
+    ...     refuse_without_dropout(nn.Linear(2, 2))
+    ... except RotaError as refused:
+    ...     str(refused).partition(". ")[0]
+    'Uncertainty by dropout expects a model with dropout'
+    """
     _stochastic(model, scope)
 
 
 def layers_of(scope: Scope) -> int | None:
     """In how many last layers of the encoder dropout is on; None for all of it, layers that cannot be counted
-    included."""
+    included.
+
+    >>> layers_of("all"), layers_of("head"), layers_of(2)
+    (None, 0, 2)
+    """
     return None if scope == "all" else 0 if scope == "head" else scope
 
 
@@ -84,6 +103,12 @@ def ensemble_outputs(members: Sequence[nn.Module], task: str, inputs: dict[str, 
         members: Each answers `model(task, inputs)`, in the mode that it is in.
         task: Which head answers.
         inputs: Of the rows.
+
+    >>> class Guess(nn.Module):
+    ...     def forward(self, task, inputs):
+    ...         return inputs["x"] @ torch.ones(2, 3)
+    >>> ensemble_outputs([Guess(), Guess()], "rte", {"x": torch.zeros(5, 2)}).shape
+    torch.Size([2, 5, 3])
     """
     if not members:
         raise RotaError("An ensemble expects at least one model. Found none.")

@@ -21,6 +21,10 @@ class View:
             a forward pass; nobody pays for it who does not call it.
         previous: Mean loss of the task's batch at its last visit; None at the first one.
         unit: What turns a loss into -log p (`Kind.unit`).
+
+    >>> view = View("rte", 3, torch.tensor(0.8), again=lambda: torch.tensor(0.5), previous=torch.tensor(1.0))
+    >>> prediction_gain(view), visit_gain(view)
+    (tensor(0.3000), tensor(0.2000))
     """
 
     task: str
@@ -36,10 +40,15 @@ class View:
 
 
 Signal = Callable[[View], Tensor]
+"""Turns what can be seen after a training step into a number, which stays on the device."""
 
 
 def training_loss(view: View) -> Tensor:
-    """The loss of the batch before the update: what everybody has anyway."""
+    """The loss of the batch before the update: what everybody has anyway.
+
+    >>> training_loss(View("rte", 3, torch.tensor(0.75), again=lambda: torch.tensor(0.5)))
+    tensor(0.7500)
+    """
     return view.loss
 
 
@@ -47,6 +56,9 @@ def prediction_gain(view: View) -> Tensor:
     """How much the update lowered the loss of its own batch: L(x, θ) - L(x, θ').
 
     The reward of Exp3.S in Glover & Hokamp (2019), section 3.2.1, after Graves et al. (2017).
+
+    >>> prediction_gain(View("rte", 3, torch.tensor(0.75), again=lambda: torch.tensor(0.5)))
+    tensor(0.2500)
     """
     return view.loss - view.again()
 
@@ -56,6 +68,9 @@ def visit_gain(view: View) -> Tensor:
 
     A prediction gain without a second forward pass. It compares two batches, so it is noisier, and what other tasks
     have helped or harmed in between is part of it.
+
+    >>> visit_gain(View("rte", 3, torch.tensor(0.75), again=lambda: torch.tensor(0.5), previous=torch.tensor(1.0)))
+    tensor(0.2500)
     """
     return (view.loss if view.previous is None else view.previous) - view.loss
 

@@ -1,4 +1,4 @@
-"""How unsure is a model about a task? From what several passes say about its rows."""
+"""How uncertain a model is about a task, from several passes over its rows."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ class Score:
         measure: What is to be known of each row, from K passes [K, N, …] and labels: `nll`, and `score` or, where the
             number is about several rows together, the predictions `p` [N, K, C].
         reduce: The number, from these facts about all rows; not a number where a task of this kind has none.
+
+    >>> SCORES["entropy"].summary
+    'entropy of the mean prediction'
     """
 
     summary: str
@@ -137,12 +140,12 @@ SCORES: dict[str, Score] = {
     "share": Score("entropy of the mean prediction over that of a guess", _measure(_share), _mean),
     "entropy": Score("entropy of the mean prediction", _by_decisions(_entropy, _nothing), _mean),
     "expected-entropy": Score("mean entropy of the predictions", _by_decisions(_expected_entropy, _nothing), _mean),
-    "bald": Score("mutual information of a row and the model (000)", _BALD, _mean),
+    "bald": Score("mutual information of a row's label and the model", _BALD, _mean),
     "batchbald": Score(
-        f"mutual information of {PICKED} rows together and the model (000)", _measure(_predictions), _jointly(_joint)
+        f"mutual information of {PICKED} rows together and the model", _measure(_predictions), _jointly(_joint)
     ),
     "released": Score(
-        "what the released code of paper 000 computes: no mutual information",
+        "what the released code of Fang & Alqatari computes: no mutual information",
         _measure(_predictions),
         _jointly(_released),
     ),

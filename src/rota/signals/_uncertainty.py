@@ -23,7 +23,11 @@ def entropy(p_NC: Tensor) -> Tensor:
 
 
 def expected_entropy(p_NKC: Tensor) -> Tensor:
-    """Mean over the K passes of their entropies: what would stay uncertain if the parameters were known."""
+    """Mean over the K passes of their entropies: what would stay uncertain if the parameters were known.
+
+    >>> expected_entropy(torch.tensor([[[0.5, 0.5], [1.0, 0.0]]])).round(decimals=3)
+    tensor([0.3470], dtype=torch.float64)
+    """
     return _entropy(probabilities(p_NKC)).mean(1)
 
 

@@ -13,7 +13,13 @@ from rota.seeds import generator
 
 
 class Pull(NamedTuple):
-    """The score of the pulled arm before and after."""
+    """The score of the pulled arm before and after.
+
+    >>> bandit = MTLBandit(arms=3, steps=100, seed=0)
+    >>> first, second = bandit.pull(0), bandit.pull(0)
+    >>> first.before, second.before == first.after, second.after > second.before
+    (0.0, True, True)
+    """
 
     before: float
     after: float
@@ -25,7 +31,7 @@ class MTLBandit:
     Drawn once per environment: the oracle mixture π^O ~ Dirichlet(2, …, 2); for each arm its best score
     MaxP ~ U[0.5, 1], its gain per pull LI = MaxP / (T π^O) and its loss per step FI = U[0, 0.01] · LI. A pull
     of arm k adds LI(k) up to MaxP(k); then every arm forgets FI. Pulled exactly T π^O(k) times and
-    without forgetting, every arm just reaches its best.
+    without forgetting, every arm reaches exactly its best.
 
     Args:
         arms: Number of tasks.

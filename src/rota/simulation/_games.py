@@ -20,6 +20,7 @@ KINDS = {
     "sizes": "what a task needs grows with the root of its size, more or less",
     "memory": "two passes teach what there is; rows that were seen before are remembered",
 }
+"""What games there are, by name."""
 
 
 class Game:

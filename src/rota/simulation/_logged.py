@@ -36,6 +36,13 @@ WORTHS: dict[str, Worth] = {"1 - s": rest, "0.1 (1 - s)": tenth, "1 - exp(s - 1)
 def logged(bandit: MTLBandit, game: Play, worth: Worth = rest) -> Log:
     """The log of a game of `play_together`: a pull is worth something if the arm's score is better than at its last
     pull, the more the more is missing; else nothing. First pulls have nothing to be compared with and are left out.
+
+    >>> from rota.policies import uniform
+    >>> from rota.simulation import play_together
+    >>> bandit = MTLBandit(arms=3, steps=200, seed=0)
+    >>> log = logged(bandit, play_together(bandit, [(uniform(bandit.tasks), 0)])[0])
+    >>> log.tasks, len(log.rewards)
+    (('arm0', 'arm1', 'arm2'), 197)
     """
     rewards, known = np.zeros(len(game.tasks)), np.ones(len(game.tasks), dtype=bool)
     for k in range(len(bandit.tasks)):

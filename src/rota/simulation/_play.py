@@ -18,12 +18,20 @@ GameSignal = Callable[[Pull], float]
 
 
 def log_gain(pull: Pull) -> float:
-    """How much the log-loss fell, with the score taken for the probability of the right answer."""
+    """How much the log-loss fell, with the score taken for the probability of the right answer.
+
+    >>> round(log_gain(Pull(before=0.2, after=0.4)), 3)
+    0.693
+    """
     return math.log(max(pull.after, 1e-3)) - math.log(max(pull.before, 1e-3))
 
 
 def score_gain(pull: Pull) -> float:
-    """How much the score rose."""
+    """How much the score rose.
+
+    >>> round(score_gain(Pull(before=0.2, after=0.4)), 3)
+    0.2
+    """
     return pull.after - pull.before
 
 
@@ -36,6 +44,13 @@ class Play:
         probabilities: How likely that was.
         values: What the policy heard; of a mixture that was played with others, the score of the pulled arm.
         mean_scores: Mean score over all arms after the step.
+
+    >>> from rota.simulation import MTLBandit, play
+    >>> from rota.policies import uniform
+    >>> bandit = MTLBandit(arms=3, steps=100, seed=0)
+    >>> game = play(bandit, uniform(bandit.tasks), seed=0)
+    >>> len(game.tasks), round(game.final, 2)
+    (100, 0.64)
     """
 
     tasks: NDArray[np.int64]

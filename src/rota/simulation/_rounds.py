@@ -28,6 +28,9 @@ class Rule(NamedTuple):
     Args:
         reward: What a score that rose is worth, as `WORTHS` calls it.
         entropy: The weight λ; or "auto".
+
+    >>> Rule("1 - s", entropy=0.5)
+    Rule(reward='1 - s', entropy=0.5)
     """
 
     reward: str
@@ -35,6 +38,7 @@ class Rule(NamedTuple):
 
 
 RULES = [rule for reward in WORTHS for rule in (Rule(reward, "auto"), *(Rule(reward, own) for own in ENTROPIES))]
+"""All that are compared: every reward with λ found and with every given one."""
 
 
 def improve_by_rounds(
@@ -53,6 +57,14 @@ def improve_by_rounds(
     Returns:
         For each rule the rounds, and in each of them the game of each seed. The mixtures with a given λ are in closed
         form, which CMA-ES finds too (within 0.02).
+
+    >>> from rota.policies import uniform
+    >>> from rota.simulation import play_together
+    >>> bandit = MTLBandit(arms=3, steps=200, seed=0)
+    >>> logs = play_together(bandit, [(uniform(bandit.tasks), 0)])
+    >>> games = improve_by_rounds(bandit, [0], logs, rounds=1)[Rule("1 - s", entropy="auto")]
+    >>> round(logs[0].final, 2), round(games[0][0].final, 2)
+    (0.66, 0.73)
     """
     found: dict[Rule, list[list[Play]]] = {rule: [] for rule in RULES}
     mixtures = {rule: [uniform(bandit.tasks)] * len(seeds) for rule in RULES}

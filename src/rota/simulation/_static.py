@@ -13,7 +13,7 @@ PARTS, REPEATS = 200, 4
 
 
 def best_static(bandit: MTLBandit, seed: int = 0) -> Fixed:
-    """The fixed mixture with the largest expected mean score at the end, by somebody who knows the environment.
+    """The fixed mixture with the largest expected mean score at the end, with knowledge of the environment.
 
     The paper's oracle is not it: it needs exactly T π^O(k) pulls without forgetting, and draws vary and arms forget.
     Arms do not meet, so that the expected score of each depends on its own share alone: it is found by simulation for
@@ -22,6 +22,9 @@ def best_static(bandit: MTLBandit, seed: int = 0) -> Fixed:
     Args:
         bandit: The environment.
         seed: Of the simulation.
+
+    >>> {task: round(share, 2) for task, share in best_static(MTLBandit(arms=3, steps=100, seed=0)).mixture.items()}
+    {'arm0': 0.34, 'arm1': 0.24, 'arm2': 0.41}
     """
     rng = generator(seed, "static")
     shares = np.arange(PARTS + 1) / PARTS

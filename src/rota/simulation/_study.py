@@ -17,6 +17,7 @@ from rota.simulation._together import play_together
 
 PlayerMaker = Callable[[int], Policy]
 COUNTERFACTUAL = "counterfactual"
+"""How a study calls the first mixture that is learned from logs with λ found."""
 POINTS = 101  # of a curve
 
 
@@ -30,6 +31,13 @@ class Study:
             end of the run.
         rounds: Of each rule by which mixtures are learned from logs the final scores: one row per round, one column per
             seed.
+
+    >>> from rota.simulation import MTLBandit, study
+    >>> from rota.policies import Exp3S
+    >>> bandit = MTLBandit(arms=3, steps=100, seed=0)
+    >>> found = study(bandit, {"exp3s": lambda seed: Exp3S(bandit.tasks, seed=seed)}, seeds=[0, 1])
+    >>> found.finals("exp3s").shape
+    (2,)
     """
 
     steps: Floats
@@ -60,6 +68,11 @@ def study(
         noise: Of what a batch says about a score.
         rounds: How often mixtures are learned from logs, by every rule; the first round with λ found goes by the name
             "counterfactual".
+
+    >>> from rota.policies import Exp3S
+    >>> bandit = MTLBandit(arms=3, steps=100, seed=0)
+    >>> sorted(study(bandit, {"exp3s": lambda seed: Exp3S(bandit.tasks, seed=seed)}, seeds=[0]).curves)
+    ['best static', 'exp3s', 'oracle', 'uniform']
     """
     points = np.linspace(0, bandit.steps - 1, POINTS).round().astype(int)
     found = Study((points + 1).astype(np.float64))

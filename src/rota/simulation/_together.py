@@ -25,6 +25,12 @@ def play_together(bandit: MTLBandit, games: Sequence[tuple[Fixed, int]], noise: 
 
     Returns:
         For each game its `Play`, whose values are the scores of the pulled arms after the pulls, as a batch shows them.
+
+    >>> from rota.policies import uniform
+    >>> bandit = MTLBandit(arms=3, steps=200, seed=0)
+    >>> games = play_together(bandit, [(uniform(bandit.tasks), seed) for seed in range(3)])
+    >>> [round(game.final, 2) for game in games]
+    [0.66, 0.67, 0.71]
     """
     for policy, _ in games:
         if policy.tasks != bandit.tasks:

@@ -1,7 +1,7 @@
-"""Who tells a policy what it hears: after each step, at evaluations, after rounds, or from time to time.
+"""Sources of feedback for a policy: after each step, at evaluations, after rounds, or at intervals.
 
 A source describes what is measured; in a run it becomes a feed, which has a memory. `rota.fit` takes the usual source
-of each word that a policy hears (`Policy.hears`), unless somebody names others.
+of each word that a policy hears (`Policy.hears`), unless `listen` names others.
 """
 
 from rota.sources._dev_scores import DevScores

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DevScores(Source):
-    """The dev score of each task at every evaluation, which has been paid for anyway."""
+    """The dev score of each task at every evaluation, which has been paid for anyway.
+
+    >>> DevScores().describe()
+    {'source': 'dev scores', 'says': 'score'}
+    """
 
     name: ClassVar[str] = "dev scores"
     says: str = "score"

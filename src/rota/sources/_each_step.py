@@ -96,7 +96,7 @@ class EachStepFeed(Feed):
 
 
 def _identity(function: Callable[..., Any]) -> str:
-    """Where a function of somebody's own is from, and what it does: two lambdas have one name."""
+    """Where a user's function is from, and its code: two lambdas have one name."""
     place = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__name__)}"
     if not isinstance(function, FunctionType):
         return place

@@ -1,4 +1,4 @@
-"""Who is listened to in a run: the usual sources of what a policy hears, or those that somebody names."""
+"""The sources of feedback in a run: the usual ones of what a policy hears, or those named in `listen`."""
 
 from __future__ import annotations
 
@@ -37,9 +37,14 @@ def sources_for(policy: Policy, listen: Listen | Iterable[Listen] | None, settin
 
     Args:
         policy: Says what it hears.
-        listen: One or several; None: the usual source of each word that the policy hears; an empty list: nobody, and
-            the policy hears nothing because somebody has said so.
+        listen: One or several; None: the usual source of each word that the policy hears; an empty list: no feedback.
         settings: Of the run.
+
+    >>> from rota.policies import Exp3S, Auto
+    >>> [source.says for source in sources_for(Exp3S(["rte", "mrpc"]), None, Settings(steps=100))]
+    ['gain']
+    >>> [source.says for source in sources_for(Auto(["rte", "mrpc"]), "training_loss", Settings(steps=100))]
+    ['loss']
     """
     name, words = type(policy).__name__, policy.hears
     if listen is None:
@@ -63,14 +68,18 @@ def sources_for(policy: Policy, listen: Listen | Iterable[Listen] | None, settin
             raise RotaError(
                 f"{name} hears {' and '.join(words or ())}. Found nobody in `listen` who says '{unheard[0]}', but "
                 f"{', '.join(source.says for source in found)}. Add a source for it, or leave `listen` out for the "
-                f"usual ones; listen=() makes it deaf."
+                f"usual ones; listen=() turns feedback off."
             )
     _refuse_two_alike(found)
     return [source.for_run(policy, settings) for source in found]
 
 
 def source_from(described: str | Mapping[str, Any]) -> Source:
-    """A source from the name of a function in `rota.signals`, or from what `describe` returned."""
+    """A source from the name of a function in `rota.signals`, or from what `describe` returned.
+
+    >>> source_from("prediction_gain").says, source_from({"source": "survey", "every": 50}).every
+    ('gain', 50)
+    """
     if isinstance(described, str):
         return EachStep(described)
     options = dict(described)

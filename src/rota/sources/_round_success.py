@@ -19,8 +19,8 @@ WIDE = 0.05
 
 @dataclass(frozen=True)
 class RoundSuccess(Source):
-    """At the end of every round of a policy that holds its draws: whether the score that counts has fallen since the
-    round before, whoever's turn that was.
+    """At the end of every round of a policy that holds its draws: whether the target's score has fallen since the round
+    before.
 
     Args:
         every: Updates in a round; those of the policy, and no others.
@@ -41,7 +41,7 @@ class RoundSuccess(Source):
         if policy.round_length == 1:
             name = type(policy).__name__
             raise RotaError(
-                f"{name} hears after each round whether that did good. Found one that draws at every step. "
+                f"{name} hears after each round whether it helped the target. Found one that draws at every step. "
                 f"Give it rounds: Hold({name}(…), steps=10)."
             )
         if self.every not in (None, policy.round_length):

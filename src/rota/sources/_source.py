@@ -25,8 +25,11 @@ class Moment:
     Args:
         done: Updates so far.
         last: Whether the run ends here.
-        choice: Of the step that was just done; None where nobody was chosen.
+        choice: Of the last step; None without a draw.
         evaluation: What `rota.evaluate` returned, at an evaluation.
+
+    >>> Moment(done=100, evaluation={"average": 0.7}).evaluation
+    {'average': 0.7}
     """
 
     done: int
@@ -43,6 +46,9 @@ class Said:
         feedback: Heard at once, if the policy hears the source's word.
         line: For the log, after that.
         mixture: Whether the line also holds the mixture that the policy then has.
+
+    >>> Said([Feedback("rte", 0.7)], line={"kind": "survey"}).feedback[0].value
+    0.7
     """
 
     feedback: Sequence[Feedback] = ()
@@ -56,6 +62,12 @@ class Feed:
     Attributes:
         after_update: A number about each part of a step, from its `View`. It stays on the device and is read `delay`
             steps later; it must not wait for the device.
+
+    >>> class Steps(Feed):
+    ...     def at_step_end(self, moment):
+    ...         return Said([Feedback("rte", float(moment.done))])
+    >>> Steps().at_step_end(Moment(done=7)).feedback[0].value
+    7.0
     """
 
     after_update: Callable[[View], Tensor] | None = None
@@ -85,6 +97,10 @@ class Source(ABC):
         says: The word for what it measures. Give it another one to have a policy take one thing for another.
         each_step: Whether its feed has an `after_update`. There is one such source in a run at most: the log has one
             value per step.
+
+    >>> from rota.sources import Survey
+    >>> Survey(passes=4).says, Survey(passes=4).describe()["passes"]
+    ('uncertainty', 4)
     """
 
     name: ClassVar[str]

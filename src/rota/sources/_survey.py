@@ -1,4 +1,4 @@
-"""How unsure the model is about every task, from time to time."""
+"""How uncertain the model is about every task, at intervals."""
 
 from __future__ import annotations
 
@@ -21,19 +21,23 @@ SURVEYS = 20  # in a run, where nobody says how often
 
 @dataclass(frozen=True)
 class Survey(Source):
-    """Measures from time to time how unsure the model is about each task. A policy hears one value per task, without a
-    probability: nobody chose.
+    """Measures at intervals how uncertain the model is about each task. The policy hears one value per task, without a
+    probability, because no draw led to it.
 
     Args:
-        score: What is measured; see `rota.signals.SCORES`.
-        every: Steps between surveys; the first one is after so many steps. By default a twentieth of the run.
-        passes: Passes K of the model over the rows.
-        scope: Where dropout is on: "all", "head", or in the heads and so many last layers of the encoder. What comes
-            before is computed once.
-        rows: At most so many dev rows of a task, a fixed random sample; all of them for None.
-        capped: Whether a task whose dev loss is no lower than at all surveys before counts at most as much as the mean
-            of the others: it may be unsure because there is nothing to learn, or because it learns rows by heart.
-        memory: Bytes that a forward pass may take, nearly.
+        score: Uncertainty score; see `rota.signals.SCORES`.
+        every: Steps between two surveys, and before the first. By default a twentieth of the run.
+        passes: Forward passes K over the rows, each with other dropout masks.
+        scope: Where dropout is on: "all", "head", or a number of last layers besides the heads. Layers before that are
+            computed once.
+        rows: Most dev rows per task, a fixed random sample; None for all.
+        capped: Whether to limit a task to the mean of the others while its dev loss does not reach a new minimum: it
+            may be uncertain because its labels are noise, or because it overfits.
+        memory: Approximate limit on the memory of a forward pass, in bytes.
+
+    >>> survey = Survey(score="bald", every=50)
+    >>> survey.every, survey.passes, survey.says
+    (50, 8, 'uncertainty')
     """
 
     name: ClassVar[str] = "survey"

@@ -13,8 +13,8 @@ from rota.tasks import Batch, Rows
 
 
 class Loader:
-    """The batches of one task, in the order of its queue, for those who ask for them: whoever keeps the rows where
-    they are needed is content with their numbers.
+    """The batches of one task, in the order of its queue, or only their row numbers, where the rows are on the device
+    already.
 
     With workers, batches are fetched ahead; the queue still counts only what was handed out.
     """

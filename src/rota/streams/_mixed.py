@@ -31,6 +31,14 @@ class MixedStream(Stream):
     Args:
         reduction: How the loss of a batch is made of its rows': the mean over the tasks in it of their means ("task"),
             or the mean over all rows ("row").
+
+    >>> import torch
+    >>> from rota.policies import uniform
+    >>> from rota.tasks import Task
+    >>> tasks = [Task.from_dataset(name, (torch.randn(50, 3), torch.arange(50) % 2)) for name in ("rte", "mrpc")]
+    >>> plan = MixedStream(tasks, uniform(["rte", "mrpc"]), batch_size=8).next(step=0)
+    >>> sum(len(part.ids) for part in plan.parts)
+    8
     """
 
     def __init__(
@@ -97,6 +105,20 @@ class PoolStream(MixedStream):
         reduction: See `MixedStream`.
 
     It has to be connected to a run before its first step: the model is asked about the candidates.
+
+    >>> from rota.data import load_tasks
+    >>> from rota.models import HeadStyle, MultiTaskModel, SmallConv
+    >>> from rota.policies import uniform
+    >>> from rota.streams import Top
+    >>> from rota.testing import access_to
+    >>> tasks = load_tasks(["digits"])[:2]
+    >>> model = MultiTaskModel(SmallConv(tasks[0].inputs.side), tasks, HeadStyle(dropout=0.1))
+    >>> mixture = uniform([task.name for task in tasks])
+    >>> stream = PoolStream(tasks, mixture, batch_size=8, select=Top("entropy"), candidates=16)
+    >>> stream.connect(access_to(model, tasks))
+    >>> plan = stream.next(step=0)
+    >>> {task: own["candidates"] for task, own in plan.pool.items()}, sum(len(part.ids) for part in plan.parts)
+    ({'left': 16, 'right': 16}, 8)
     """
 
     def __init__(

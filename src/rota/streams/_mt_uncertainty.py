@@ -27,11 +27,11 @@ class MTUncertainty(Selector):
     Args:
         score: "code" or "paper".
         regression: What tasks whose answer is a number do, since they have no entropy. "quantile": such a candidate
-            gets the score at a random place in the ranking of all others, so that its task gets what would be its
-            share by chance. "variance": at its own place among its task's candidates by the variance of 8 passes with
-            dropout in the head. "loss": likewise by its loss. "proxy:TASK": the scores of that task's candidates, one
-            by one, as the released code does with STS-B and MRPC.
-        cap: At most so many times the b / T rows of an even batch are of one task; None: no limit. A guard against a
+            gets the score at a random place in the ranking of all others, so that its task gets the share that random
+            picking would give it. "variance": at its own place among its task's candidates by the variance of 8 passes
+            with dropout in the head. "loss": likewise by its loss. "proxy:TASK": the scores of that task's candidates,
+            one by one, as the released code does with STS-B and MRPC.
+        cap: Most rows of one task in a batch, in multiples of an equal share b / T; None: no limit. A guard against a
             task that never gets certain, because there is nothing to learn.
 
     >>> select = MTUncertainty(score="paper")
@@ -110,8 +110,8 @@ class MTUncertainty(Selector):
             classes = getattr(task.kind, "classes", 2)
             if classes < 2:
                 raise RotaError(
-                    f"MT-Uncertainty expects tasks with two classes or more. Found {classes} in '{task.name}': nobody "
-                    f"can be unsure about it. Leave it out."
+                    f"MT-Uncertainty expects tasks with two classes or more. Found {classes} in '{task.name}', of "
+                    f"which the model is always certain. Leave it out."
                 )
         others = [task.name for task in tasks if not isinstance(task.kind, Regression)]
         if not others:

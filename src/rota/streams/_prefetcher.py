@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 import itertools
 import multiprocessing
+import multiprocessing.util
 import random
 import signal
 import sys
 import traceback
-import weakref
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -30,13 +30,14 @@ class Prefetcher:
     """The batches of ascending numbers, made by worker processes that take turns.
 
     Each worker has a pipe of its own and sends until that is full, so there is no lock and no thread that an
-    interrupt could leave in the middle of something: whoever stops, at whatever moment, kills the workers.
+    interrupt could leave in the middle of something: an interrupt at any moment kills the workers.
     """
 
     def __init__(self, fetch: Fetch, first: int, workers: int) -> None:
         turns = [_start(fetch, first + plan, workers) for plan in range(workers)]
         self._turns = itertools.cycle(reader for reader, _ in turns)
-        self.close = weakref.finalize(self, _stop, turns)  # to be called, or when nobody needs it any more
+        # To be called, or when nobody needs it any more; at the end of Python before its workers are waited for.
+        self.close = multiprocessing.util.Finalize(self, _stop, [turns], exitpriority=0)
 
     def next(self) -> Batch:
         """The batch after the one before."""
@@ -84,9 +85,10 @@ def _work(fetch: Fetch, first: int, stride: int, writer: Connection) -> None:
 
 
 def _end_with_the_run() -> None:
-    """Interrupts are for the run's own process. One that is killed takes its workers along; otherwise they wait for
-    ever to hand over what nobody fetches."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Signals are for the run's own process, which may need another batch to finish its step. One that is killed takes
+    its workers along; otherwise they would wait endlessly to hand over their batches."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
         parent = multiprocessing.parent_process()

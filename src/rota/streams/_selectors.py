@@ -24,7 +24,18 @@ Numbers = NDArray[np.float64]
 
 
 class Selector(ABC):
-    """Picks rows out of a pool of candidates of all tasks, from what the model says of them."""
+    """Picks rows out of a pool of candidates of all tasks, from what the model says of them.
+
+    >>> class Shuffled(Selector):  # rows at random, out of any number of candidates
+    ...     def measure(self, kind, outputs, labels):
+    ...         return {"row": labels}
+    ...
+    ...     def pick(self, found, size, rng):
+    ...         places = [(task, place) for task, facts in found.items() for place in range(len(facts["row"]))]
+    ...         return [places[k] for k in rng.permutation(len(places))[:size]]
+    >>> len(Shuffled().pick({"rte": {"row": torch.zeros(8)}}, 3, np.random.default_rng(0)))
+    3
+    """
 
     name: ClassVar[str] = "own"
     scope: Scope = "head"
@@ -45,11 +56,11 @@ class Selector(ABC):
         Args:
             found: What it asked for, about the candidates of each task.
             size: How many are wanted.
-            rng: For what is decided by chance.
+            rng: For random decisions.
         """
 
     def unsure(self, row_stats: RowStats) -> float | None:
-        """How unsure the model is about candidates of a task, for the log; None: nothing is known."""
+        """How uncertain the model is about candidates of a task, for the log; None: nothing is known."""
         own = row_stats.get("uncertainty")
         return None if own is None or bool(own.isnan().any()) else float(own.double().mean())
 
@@ -71,6 +82,11 @@ class CandidateQuery:
         select: Who wants to know.
         half: Whether an answer in bf16 will do.
         layer: Where given, what the heads say of this layer will do.
+
+    >>> ids = {"rte": np.array([3, 1, 4]), "mnli": np.array([1, 5, 9])}
+    >>> query = CandidateQuery(step=0, candidates=ids, most={"rte": 4, "mnli": 4}, select=Top("entropy"))
+    >>> query.select.describe()
+    {'name': 'top', 'score': 'entropy', 'passes': 8, 'scope': 'head'}
     """
 
     step: int
@@ -88,6 +104,10 @@ class Top(Selector):
         score: By the name in `rota.signals.SCORES`, of those about single rows.
         passes: Answers with dropout.
         scope: Where dropout is on.
+
+    >>> found = {"rte": {"score": torch.tensor([0.2, 0.9])}, "mnli": {"score": torch.tensor([0.7, 0.1])}}
+    >>> Top("entropy").pick(found, 2, np.random.default_rng(0))
+    [('rte', 1), ('mnli', 0)]
     """
 
     name = "top"
@@ -128,6 +148,11 @@ class MostTogether(Selector):
         passes: Answers with dropout.
         scope: Where dropout is on.
         samples: Draws where there are too many answers to be counted.
+
+    >>> sure, torn = [[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]  # two answers with dropout to a row
+    >>> found = {"rte": {"p": torch.tensor([sure, torn])}}
+    >>> MostTogether().pick(found, 1, np.random.default_rng(0))
+    [('rte', 1)]
     """
 
     name = "batchbald"

@@ -27,6 +27,9 @@ class Ended:
     Args:
         line: For the log.
         failure: Why the run cannot go on, if so; everything is saved before it is said.
+
+    >>> Ended({"kind": "round", "round": 1}).failure is None
+    True
     """
 
     line: dict[str, Any]
@@ -34,7 +37,13 @@ class Ended:
 
 
 def rows_per_step(tasks: Sequence[Task], batch_size: int, passes: int = 1) -> dict[str, int]:
-    """Rows of each task in a step: its own batch size or the given one, times the forward passes of all processes."""
+    """Rows of each task in a step: its own batch size or the given one, times the forward passes of all processes.
+
+    >>> import torch
+    >>> task = Task.from_dataset("signs", (torch.randn(100, 3), torch.arange(100) % 2))
+    >>> rows_per_step([task], batch_size=32, passes=2)
+    {'signs': 64}
+    """
     return {task.name: (task.batch_size or batch_size) * passes for task in tasks}
 
 
@@ -67,6 +76,16 @@ class Stream(ABC):
         shard: Which part of each batch this process works on.
         workers: Processes per task that fetch batches ahead; 0 fetches in the training process.
         group_lengths: Whether rows of similar length come together, where rows have lengths.
+
+    >>> from rota.data import load_tasks
+    >>> from rota.policies import uniform
+    >>> class InTurn(Stream):
+    ...     def next(self, step):
+    ...         return StepPlan(step, (self._part(self.policy.tasks[step % 2], weight=1.0),))
+    >>> tasks = load_tasks(["digits"])[:2]
+    >>> stream = InTurn(tasks, uniform([task.name for task in tasks]), batch_size=4)
+    >>> [stream.next(step).parts[0].task for step in range(3)]
+    ['left', 'right', 'left']
     """
 
     def __init__(
@@ -143,13 +162,14 @@ class Stream(ABC):
         return {}
 
     def _part(self, task: str, weight: float = 1.0) -> TaskBatch:
-        """The next batch of a task that nobody drew."""
+        """The next batch of a task, without a draw."""
         queue = self._draws.queues[task]
         return self._batch(task, queue.consumed, queue.next(), weight)
 
     def _batch(self, task: str, number: int, ids: Ids, weight: float = 1.0) -> TaskBatch:
         counted, fetch = self._loaders[task].own(number, ids)
-        return TaskBatch(task, ids, counted, fetch, weight * self._loss_weights[task])
+        span = self._draws.queues[task].span(number, len(ids))
+        return TaskBatch(task, ids, counted, fetch, weight * self._loss_weights[task], span)
 
     def state_dict(self) -> dict[str, Any]:
         """Counters and a generator, whatever the number of steps taken. The policy keeps its own state."""
@@ -161,7 +181,16 @@ class Stream(ABC):
 
 
 class TaskStream(Stream):
-    """One batch of one task per step, drawn by the policy."""
+    """One batch of one task per step, drawn by the policy.
+
+    >>> import torch
+    >>> from rota.policies import uniform
+    >>> from rota.tasks import Task
+    >>> tasks = [Task.from_dataset(name, (torch.randn(50, 3), torch.arange(50) % 2)) for name in ("rte", "mrpc")]
+    >>> plan = TaskStream(tasks, uniform(["rte", "mrpc"]), batch_size=8).next(step=0)
+    >>> len(plan.parts), len(plan.parts[0].ids), plan.choice.probability
+    (1, 8, 0.5)
+    """
 
     def next(self, step: int) -> StepPlan:
         choice, number, ids = self._draws.draw(step)
@@ -173,6 +202,14 @@ class JointStream(Stream):
 
     A task of weight zero is left out of the step. Policies that count their own draws (`Union`, `Hold`) are
     refused: here nothing is drawn.
+
+    >>> import torch
+    >>> from rota.policies import Fixed
+    >>> from rota.tasks import Task
+    >>> tasks = [Task.from_dataset(name, (torch.randn(50, 3), torch.arange(50) % 2)) for name in ("rte", "mrpc")]
+    >>> plan = JointStream(tasks, Fixed({"rte": 1, "mrpc": 3}), batch_size=8).next(step=0)
+    >>> [(part.task, part.weight) for part in plan.parts]
+    [('rte', 0.25), ('mrpc', 0.75)]
     """
 
     def __init__(self, tasks: Sequence[Task], policy: Policy, *args: Any, **kwargs: Any) -> None:

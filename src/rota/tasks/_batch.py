@@ -12,7 +12,12 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some rows of one task: named input tensors and labels, all with the rows first."""
+    """Some rows of one task: named input tensors and labels, all with the rows first.
+
+    >>> batch = Batch({"x": torch.zeros(5, 2)}, torch.arange(5))
+    >>> [len(part.labels) for part in batch.split(2)]
+    [2, 3]
+    """
 
     inputs: dict[str, Tensor]
     labels: Tensor
@@ -36,5 +41,9 @@ class Batch:
 
 
 def repeated(tensor: Tensor, copies: int) -> Tensor:
-    """The rows so many times, one copy after the other."""
+    """The rows repeated, one copy after the other.
+
+    >>> repeated(torch.tensor([1, 2]), copies=2)
+    tensor([1, 2, 1, 2])
+    """
     return tensor.repeat(copies, *[1] * (tensor.dim() - 1))

@@ -46,6 +46,13 @@ class Classification(OneOfSeveral):
         names: Of the classes, for answers; by default their numbers.
         parts: Where given, rows belong to parts (`rows.side["part"]`), which are measured one by one, such as the
             matched and mismatched rows of MNLI.
+
+    >>> sentiment = Classification(2, names=("bad", "good"))
+    >>> outputs = torch.tensor([[2.0, 0.0], [0.0, 1.0]])
+    >>> sentiment.losses(outputs, torch.tensor([0, 0])).round(decimals=3)
+    tensor([0.1270, 1.3130])
+    >>> sentiment.metrics(sentiment.row_stats(outputs, torch.tensor([0, 0])))
+    {'accuracy': 0.5}
     """
 
     classes: int
@@ -102,7 +109,11 @@ class Classification(OneOfSeveral):
 @dataclass(frozen=True, repr=False)
 class SpanClassification(Classification):
     """One of `classes` classes per row, about `spans` places in its text: does a word mean the same in both
-    sentences (WiC), does a pronoun mean this person (WSC)?"""
+    sentences (WiC), does a pronoun mean this person (WSC)?
+
+    >>> SpanClassification(2, spans=2).describe()
+    {'type': 'SpanClassification', 'classes': 2, 'measured': ['accuracy'], 'names': [], 'parts': [], 'spans': 2}
+    """
 
     sees: ClassVar = "spans"
     spans: int = 2
@@ -113,7 +124,12 @@ class SpanClassification(Classification):
 
 @dataclass(frozen=True, repr=False)
 class MultipleChoice(OneOfSeveral):
-    """Which of several choices is right? Each choice is a text of its own. Score: accuracy."""
+    """Which of several choices is right? Each choice is a text of its own. Score: accuracy.
+
+    >>> kind = MultipleChoice(choices=2)
+    >>> kind.width, kind.metric_names
+    (1, ('accuracy',))
+    """
 
     sees: ClassVar = "choices"
     choices: int

@@ -15,7 +15,13 @@ from rota.tasks._kind import IGNORED
 
 
 class DeviceRows(Protocol):
-    """Rows as tensors on one device, from which any of them can be taken without leaving it."""
+    """Rows as tensors on one device, from which any of them can be taken without leaving it.
+
+    >>> from rota.tasks import TensorRows
+    >>> rows = TensorRows({"x": torch.arange(4.0)}, torch.arange(4)).device_rows().to(torch.device("cpu"))
+    >>> rows.take(torch.tensor([3, 1])).labels
+    tensor([3, 1])
+    """
 
     @property
     def tensors(self) -> Sequence[Tensor]:
@@ -29,7 +35,12 @@ class DeviceRows(Protocol):
 
 @runtime_checkable
 class SupportsDeviceRows(Protocol):
-    """Rows that can be moved to a device as a whole. Those of somebody's own need not: then batches are moved."""
+    """Rows that can be moved to a device as a whole. A user's rows need not: then batches are moved.
+
+    >>> from rota.tasks import TensorRows
+    >>> isinstance(TensorRows({"x": torch.zeros(2)}, torch.zeros(2)), SupportsDeviceRows)
+    True
+    """
 
     def device_rows(self) -> DeviceRows: ...
 

@@ -22,6 +22,12 @@ class GroupedAnswers(Classification):
 
     Scores: `exact_match`, the share of questions all of whose answers are judged right, and `f1` over all answers.
     `rows.side["group"]` numbers the questions.
+
+    >>> import numpy as np
+    >>> from rota.tasks import TensorRows
+    >>> rows, kind = TensorRows({}, torch.tensor([1, 0, 1]), side={"group": np.array([0, 0, 1])}), GroupedAnswers()
+    >>> kind.metrics(kind.row_stats(torch.tensor([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]), rows.labels()), rows)
+    {'exact_match': 0.5, 'f1': 0.6666666666666666}
     """
 
     classes: int = 2
@@ -49,6 +55,13 @@ class Cloze(Classification):
 
     Scores: exact match and F1 of words of the chosen candidates. `rows.side["group"]` numbers the gaps;
     `rows.side["exact"]` and `rows.side["f1"]` say what choosing each candidate would score.
+
+    >>> import numpy as np
+    >>> from rota.tasks import TensorRows
+    >>> side = {"group": np.array([0, 0]), "exact": np.array([0.0, 1.0]), "f1": np.array([0.4, 1.0])}
+    >>> rows, kind = TensorRows({}, torch.tensor([0, 1]), side=side), Cloze()
+    >>> kind.metrics(kind.row_stats(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), rows.labels()), rows)
+    {'exact_match': 1.0, 'f1': 1.0}
     """
 
     classes: int = 2

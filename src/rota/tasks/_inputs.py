@@ -7,14 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Pictures:
-    """Grey pictures: `image` [N, 1, side, side]."""
+    """Grey pictures: `image` [N, 1, side, side].
+
+    >>> Pictures(side=8)
+    Pictures(side=8)
+    """
 
     side: int
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """Texts as numbers: `tokens` [N, L], 0 is padding; [N, C, L] where there are choices."""
+    """Texts as numbers: `tokens` [N, L], 0 is padding; [N, C, L] where there are choices.
+
+    >>> Tokens(vocabulary=1000, longest=64)
+    Tokens(vocabulary=1000, longest=64)
+    """
 
     vocabulary: int
     longest: int
@@ -28,6 +36,9 @@ class Texts:
     Args:
         encoder: Whose tokenizer: the name of the encoder.
         longest: Most tokens in a row.
+
+    >>> Texts(encoder="minilm", longest=128)
+    Texts(encoder='minilm', longest=128)
     """
 
     encoder: str
@@ -35,3 +46,4 @@ class Texts:
 
 
 Inputs = Pictures | Tokens | Texts
+"""What the rows of a task look like to an encoder."""

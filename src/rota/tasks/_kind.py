@@ -37,6 +37,10 @@ class Decisions(NamedTuple):
         p: Probability of each of C options in each of D decisions, [K, N, D, C].
         counted: Whether there is such a decision, [N, D].
         options: How many of the options are possible, [N, D].
+
+    >>> two = Decisions(torch.full((1, 1, 2, 3), 1 / 3), torch.tensor([[True, True]]), torch.tensor([[3, 3]]))
+    >>> two.mean(torch.tensor([[0.2, 0.4]]))
+    tensor([0.3000])
     """
 
     p: Tensor
@@ -55,6 +59,12 @@ class Kind(ABC):
     tokens, or at the row and `spans` places in it; `losses` and `row_stats` turn what the head says into a loss per
     row and the facts for metrics and answers. Kinds are frozen dataclasses of plain values: `describe` writes them
     as JSON, `kind_from` reads them back.
+
+    >>> from rota.tasks import Regression, kind_from
+    >>> Regression(scale=2.0).describe()
+    {'type': 'Regression', 'scale': 2.0}
+    >>> kind_from(Regression(scale=2.0).describe())
+    regression
     """
 
     sees: ClassVar[Literal["row", "choices", "tokens", "spans"]] = "row"
@@ -80,8 +90,7 @@ class Kind(ABC):
         return 1.0
 
     def trivial_loss(self, labels: Tensor) -> float | None:
-        """The mean loss of somebody who knows how often each answer is right, and nothing of the row; None where nobody
-        says."""
+        """The mean loss of the best constant prediction; None if unknown."""
         return None
 
     def nll(self, outputs: Tensor, labels: Tensor) -> Tensor:
@@ -94,10 +103,10 @@ class Kind(ABC):
         tell where there are decisions, never what is right."""
 
     def uncertainty(self, outputs_KN: Tensor, labels: Tensor) -> Tensor:
-        """How unsure K passes of the model are about each of N rows: 0 sure, 1 clueless, whatever the number of
+        """How uncertain K passes of the model are about each of N rows: 0 certain, 1 uniform, whatever the number of
         options; the mean over a row's decisions. The entropy of the mean prediction over that of a guess."""
         found = self.decisions(outputs_KN, labels)
-        assert found is not None, "kinds without options say themselves how unsure they are"
+        assert found is not None, "kinds without options define their own uncertainty"
         p_NDC = found.p.mean(0)
         entropy = torch.special.entr(p_NDC).sum(-1)
         return found.mean(entropy / found.options.clamp(min=2).to(p_NDC.dtype).log())

@@ -36,6 +36,7 @@ def _kind(name: str, found: Any) -> type[Kind] | None:
 
 
 KINDS: PluginTable[type[Kind]] = PluginTable({kind.__name__: kind for kind in OWN}, {"rota.tasks": _kind})
+"""Kinds of tasks by the names of their classes: those of the house, and those of plug-ins."""
 
 
 def kind_from(description: dict[str, Any]) -> Kind:

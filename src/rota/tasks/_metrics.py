@@ -97,12 +97,20 @@ def normalised(answer: str) -> str:
 
 
 def exact_match(answer: str, references: Iterable[str]) -> float:
-    """1 if the answer equals one of the references after normalisation."""
+    """1 if the answer equals one of the references after normalisation.
+
+    >>> exact_match("The Rhine.", ["rhine", "river Rhine"])
+    1.0
+    """
     return float(any(normalised(answer) == normalised(reference) for reference in references))
 
 
 def overlap_f1(answer: str, references: Iterable[str]) -> float:
-    """Largest F1 of the words that the answer shares with a reference."""
+    """Largest F1 of the words that the answer shares with a reference.
+
+    >>> round(overlap_f1("the river Rhine", ["Rhine", "Danube"]), 2)
+    0.67
+    """
     return max((_overlap(normalised(answer).split(), normalised(r).split()) for r in references), default=0.0)
 
 

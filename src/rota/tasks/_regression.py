@@ -23,6 +23,13 @@ class Regression(Kind):
 
     Args:
         scale: Standard deviation of the targets, so that likelihood and uncertainty do not depend on their unit.
+
+    >>> kind = Regression(scale=2.0)
+    >>> outputs, labels = torch.tensor([[1.0], [2.0], [4.0]]), torch.tensor([1.0, 3.0, 4.0])
+    >>> kind.losses(outputs, labels)
+    tensor([0., 1., 0.])
+    >>> {name: round(value, 2) for name, value in kind.metrics(kind.row_stats(outputs, labels)).items()}
+    {'pearson': 0.93, 'spearman': 1.0}
     """
 
     scale: float = 1.0

@@ -17,7 +17,13 @@ from rota.tasks._device_rows import TensorDeviceRows
 
 
 class Rows(Protocol):
-    """One split of a task's data: says how many rows it has and makes a batch of any of them."""
+    """One split of a task's data: says how many rows it has and makes a batch of any of them.
+
+    >>> from rota.tasks import TensorRows
+    >>> rows: Rows = TensorRows({"x": torch.arange(6.0).view(3, 2)}, torch.tensor([0, 1, 1]))
+    >>> len(rows), rows.labels().tolist(), rows.take(np.array([0, 2])).labels().tolist()
+    (3, [0, 1, 1], [0, 1])
+    """
 
     @property
     def side(self) -> Mapping[str, Any]:
@@ -34,12 +40,22 @@ class Rows(Protocol):
 
 
 def sample_rows(rows: Rows, count: int) -> Rows:
-    """About `count` rows, always the same ones; rows that belong together stay together."""
+    """About `count` rows, always the same ones; rows that belong together stay together.
+
+    >>> from rota.tasks import TensorRows
+    >>> len(sample_rows(TensorRows({"x": torch.zeros(100)}, torch.zeros(100)), 10))
+    10
+    """
     return rows.take(_sampled_whole(rows, count))
 
 
 def halve_rows(rows: Rows) -> tuple[Rows, Rows]:
-    """Two halves of the rows, always the same ones; rows that belong together stay together."""
+    """Two halves of the rows, always the same ones; rows that belong together stay together.
+
+    >>> from rota.tasks import TensorRows
+    >>> [len(half) for half in halve_rows(TensorRows({"x": torch.zeros(5)}, torch.zeros(5)))]
+    [3, 2]
+    """
     first = _sampled_whole(rows, (len(rows) + 1) // 2)
     return rows.take(first), rows.take(np.setdiff1d(np.arange(len(rows)), first))
 
@@ -72,6 +88,10 @@ class TensorRows:
         lengths: Where given, the used length of each row's inputs and labels along their last axis; a batch
             is cut to its longest row.
         side: What metrics know of the rows beside their labels, one entry per row.
+
+    >>> rows = TensorRows({"x": torch.arange(6.0).view(3, 2)}, torch.tensor([0, 1, 1]))
+    >>> len(rows), rows.batch(np.array([2, 0])).inputs["x"].tolist()
+    (3, [[4.0, 5.0], [0.0, 1.0]])
     """
 
     def __init__(

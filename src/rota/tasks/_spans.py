@@ -23,7 +23,13 @@ MASKED = -1e9
 
 @dataclass(frozen=True, repr=False)
 class Span(Kind):
-    """Where does the answer begin and end? Loss: mean cross-entropy of both ends. Score: exact match of both."""
+    """Where does the answer begin and end? Loss: mean cross-entropy of both ends. Score: exact match of both.
+
+    >>> kind = Span()
+    >>> outputs = torch.tensor([[[5.0, 0.0], [0.0, 0.0], [0.0, 5.0]]])
+    >>> kind.losses(outputs, torch.tensor([[0, 2]])).round(decimals=3)
+    tensor([0.0130])
+    """
 
     sees: ClassVar = "tokens"
 
@@ -57,7 +63,20 @@ class Span(Kind):
 
 
 class Passages(Protocol):
-    """The texts behind rows that are windows over passages (`rows.side["passages"]`)."""
+    """The texts behind rows that are windows over passages (`rows.side["passages"]`).
+
+    >>> from rota.tasks import TensorRows
+    >>> class Rhine:
+    ...     def questions(self):
+    ...         return [0]
+    ...     def excerpt(self, row, start, end):
+    ...         return " ".join("from the Alps to the sea".split()[start : end + 1])
+    ...     def references(self, question):
+    ...         return ["the Alps"]
+    >>> rows, kind = TensorRows({}, torch.tensor([[1, 2]]), side={"passages": Rhine()}), Answer()
+    >>> kind.metrics(kind.row_stats(torch.eye(6)[None, :, 1:3] * 9, rows.labels()), rows)
+    {'exact_match': 1.0, 'f1': 1.0}
+    """
 
     def questions(self) -> list[int]:
         """The question of each row, numbered from 0 in the order of their first rows."""
@@ -77,6 +96,9 @@ class Answer(Span):
     Args:
         best: How many beginnings and ends of each window are tried (n-best).
         longest: Most tokens in an answer.
+
+    >>> Answer().metric_names
+    ('exact_match', 'f1')
     """
 
     best: int = 20

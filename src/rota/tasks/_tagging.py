@@ -28,6 +28,9 @@ class Tagging(Kind):
     Args:
         classes: How many tags.
         names: Their names.
+
+    >>> Tagging(3, ("O", "B-place", "I-place")).metric_names, Tagging(2, ("noun", "verb")).metric_names
+    (('f1',), ('tag_accuracy',))
     """
 
     sees: ClassVar = "tokens"

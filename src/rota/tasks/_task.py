@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rota.errors import RotaError, unknown_name
+from rota.names import folder_name
 from rota.tasks._from_dataset import Collate, as_rows, class_numbers, held_out, inferred_kind
 from rota.tasks._inputs import Inputs
 from rota.tasks._kind import Kind
@@ -27,7 +28,7 @@ class Task:
             stopping.
         batch_size: Rows per forward pass and process, where this task wants another number than the run.
         loss_weight: Factor of its loss, whatever its share of the turns.
-        stop_after: Updates after which its turn never comes again; None: it goes on.
+        stop_after: Number of updates after which the task is not drawn again; None: no limit.
         notes: What its reader wants remembered with a run, as plain JSON: content of the files, rows that were cut.
     """
 
@@ -98,18 +99,29 @@ class Task:
 
     def check(self) -> None:
         """Refuse a task that cannot be trained or evaluated, with a sentence."""
+        folder_name(self.name, "task")
         for split in ("train", "dev") if self.trained else ():
             if not self.size(split):
+                share = " (dev: 0.1 in its YAML file holds out a tenth)" if split == "dev" else ""
                 raise RotaError(
                     f"Task '{self.name}' expects at least one {split} row. Found none. "
-                    f"Give it rows or leave it out of the tasks."
+                    f"Give it rows{share}, or leave it out of the tasks."
                 )
         if self.trained:
             self.kind.check(self.name, self.splits["train"].labels())
 
 
 def check_tasks(tasks: Iterable[Task]) -> None:
-    """Refuse a set of tasks that cannot be trained together."""
+    """Refuse a set of tasks that cannot be trained together.
+
+    >>> import torch
+    >>> from rota.tasks import Classification, TensorRows
+    >>> rows = TensorRows({"x": torch.zeros(4, 2)}, torch.tensor([0, 1, 0, 1]))
+    >>> check_tasks([Task("rte", Classification(2), {"train": rows, "dev": rows})] * 2)
+    Traceback (most recent call last):
+    ...
+    rota.errors.RotaError: Expected each task once. Found twice: rte.
+    """
     tasks = list(tasks)
     names = [task.name for task in tasks]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -127,7 +139,13 @@ def check_tasks(tasks: Iterable[Task]) -> None:
 
 
 def limit_rows(tasks: Iterable[Task], rows: Mapping[str, int]) -> list[Task]:
-    """The same tasks with at most so many training rows each, always the same ones."""
+    """The same tasks with at most so many training rows each, always the same ones.
+
+    >>> import torch
+    >>> task = Task.from_dataset("signs", (torch.randn(100, 3), torch.arange(100) % 2))
+    >>> [few.size("train") for few in limit_rows([task], {"signs": 20})]
+    [20]
+    """
     tasks = list(tasks)
     known = [task.name for task in tasks]
     for name, count in rows.items():
@@ -144,7 +162,13 @@ def limit_rows(tasks: Iterable[Task], rows: Mapping[str, int]) -> list[Task]:
 
 
 def halve_dev(tasks: Iterable[Task]) -> list[Task]:
-    """The same tasks, those without test rows with half of their dev rows as such, always the same ones."""
+    """The same tasks, those without test rows with half of their dev rows as such, always the same ones.
+
+    >>> import torch
+    >>> (task,) = halve_dev([Task.from_dataset("signs", (torch.randn(100, 3), torch.arange(100) % 2))])
+    >>> task.size("train"), task.size("dev"), task.size("test")
+    (90, 5, 5)
+    """
     return [_with_own_test(task) if task.size("dev") > 1 and not task.size("test") else task for task in tasks]
 
 
@@ -154,7 +178,13 @@ def _with_own_test(task: Task) -> Task:
 
 
 def adjust_tasks(tasks: Iterable[Task], changes: Mapping[str, Mapping[str, Any]]) -> list[Task]:
-    """The same tasks with other batch sizes, loss weights, ends, or roles."""
+    """The same tasks with other batch sizes, loss weights, ends, or roles.
+
+    >>> import torch
+    >>> task = Task.from_dataset("signs", (torch.randn(100, 3), torch.arange(100) % 2))
+    >>> [changed.batch_size for changed in adjust_tasks([task], {"signs": {"batch_size": 8}})]
+    [8]
+    """
     tasks = list(tasks)
     for name in changes:
         if name not in [task.name for task in tasks]:
@@ -164,7 +194,13 @@ def adjust_tasks(tasks: Iterable[Task], changes: Mapping[str, Mapping[str, Any]]
 
 def tasks_from(datasets: Mapping[str, Any]) -> list[Task]:
     """Tasks from data sets by name: each a data set, or a mapping with its splits, "train", "dev" (or "validation") and
-    "test". Kinds are what the labels look like."""
+    "test". Kinds are what the labels look like.
+
+    >>> import torch
+    >>> rows = torch.utils.data.TensorDataset(torch.randn(20, 3), torch.arange(20) % 2)
+    >>> [task.name for task in tasks_from({"parity": {"train": rows, "dev": rows}})]
+    ['parity']
+    """
     found = []
     for name, own in datasets.items():
         splits = dict(own) if isinstance(own, Mapping) else {"train": own}

@@ -1,4 +1,4 @@
-"""The promises that every policy keeps, as checks that anybody can run on their own policy."""
+"""The promises that every policy keeps, as checks for your own policy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_policy(
     """
     if inspect.signature(make_policy).parameters:
         make: MakePolicy = make_policy
-        checks = [*_CHECKS, _order_of_tasks_does_not_matter]
+        checks = [*_CHECKS, _order_of_tasks_does_not_matter, _tasks_come_and_go]
     else:
         checks = _CHECKS
 
@@ -108,7 +108,7 @@ def _same_seed_same_choices(make: MakePolicy, tasks: Sequence[str]) -> None:
     assert histories[0] == histories[1], "two equal policies with equal generators chose differently"
 
 
-def _stopped_and_resumed_is_never_stopped(make: MakePolicy, tasks: Sequence[str]) -> None:
+def _a_saved_policy_resumes_exactly(make: MakePolicy, tasks: Sequence[str]) -> None:
     whole = _history(make(tasks), range(120), np.random.default_rng(7))
     policy, rng, resumed = make(tasks), np.random.default_rng(7), []
     for start, stop in ((0, 1), (1, 7), (7, 8), (8, 53), (53, 120)):
@@ -223,6 +223,48 @@ def _order_of_tasks_does_not_matter(make: MakePolicy, tasks: Sequence[str]) -> N
             other.load_state_dict(one.state_dict())
 
 
+def _makes(make: MakePolicy, *sets: Sequence[str]) -> bool:
+    """Whether it makes a policy over each of these sets of tasks."""
+    try:
+        return all(set(make(tasks).tasks) == set(tasks) for tasks in sets)
+    except RotaError:
+        return False
+
+
+def _tasks_come_and_go(make: MakePolicy, tasks: Sequence[str]) -> None:
+    before, after = list(tasks[:-1]), [tasks[-1], *tasks[1:-1]]
+    if len(tasks) < 3 or not _makes(make, before, after):
+        return  # too few for one to leave, or a maker that knows certain names only
+
+    def changed(steps: int, resumed: bool) -> Policy:
+        old = make(before)
+        _history(old, range(steps), np.random.default_rng(9))
+        if resumed:
+            saved, old = json.loads(json.dumps(old.state_dict())), make(before)
+            old.load_state_dict(saved)
+        memory, new = _memory(old), make(after)
+        new.take_over(old)
+        assert _memory(old) == memory, "the policy that was taken over from has changed"
+        if resumed:
+            saved, new = json.loads(json.dumps(new.state_dict(), allow_nan=False)), make(after)
+            new.load_state_dict(saved)
+        return new
+
+    for steps in (0, 1, 20, 61):
+        whole, stopped = changed(steps, resumed=False), changed(steps, resumed=True)
+        assert whole.tasks == make(after).tasks, f"its tasks are {whole.tasks}"
+        histories = []
+        for policy in (whole, stopped):
+            _assert_distribution(policy, steps)
+            histories.append(_history(policy, range(steps, steps + 40), np.random.default_rng(1)))
+            _assert_distribution(policy, steps + 40)
+        assert histories[0] == histories[1], "saved and loaded around a change of its tasks, it chose differently"
+        assert {choice.task for choice in histories[0]} <= set(after), "it drew a task that has left"
+    same = make(tasks)
+    same.take_over(make(tasks))
+    assert np.allclose(same.probabilities(0), make(tasks).probabilities(0)), "without a change, something changed"
+
+
 def _survives(updates: int) -> Callable[[MakePolicy, Sequence[str]], None]:
     def survives_many_updates_in_bounded_memory(make: MakePolicy, tasks: Sequence[str]) -> None:
         policy, rng = make(tasks), np.random.default_rng(11)
@@ -246,7 +288,7 @@ _CHECKS: list[Callable[[MakePolicy, Sequence[str]], None]] = [
     _reading_is_pure,
     _a_choice_carries_its_probability,
     _same_seed_same_choices,
-    _stopped_and_resumed_is_never_stopped,
+    _a_saved_policy_resumes_exactly,
     _state_is_a_snapshot,
     _feedback_may_be_late_and_out_of_order,
     _surveys_are_heard,

@@ -1,4 +1,4 @@
-"""Does a trainer of somebody else's go on with a mix as if it had never stopped?"""
+"""Does a third-party trainer resume exactly with a mix?"""
 
 from __future__ import annotations
 
@@ -15,21 +15,34 @@ Checkpoints are written at every update, and the mix logs into the folder `log` 
 
 
 def check_host(run: HostRun, folder: Path, stops: Sequence[int] = (1, 7, 12, 23), *, twice: bool = True) -> None:
-    """Train once; then once more from each of these updates on. Decisions, rows, losses and weights must be the same,
-    to the last bit.
-
-        def run(folder, resume):
-            mix = rota.Mix(datasets, policy, log=folder / "log")
-            ...  # save at every update; if resume is a number, go on from that update
-            return model.state_dict()
-
-        check_host(run, tmp_path)
+    """Train once; then once more from each of these updates on. Decisions, rows, losses and weights must be equal, bit
+    for bit.
 
     Args:
         run: Trains.
         folder: A new one.
         stops: After which updates it is interrupted.
         twice: Whether what was resumed is interrupted and resumed once more.
+
+    >>> import json
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from rota import Exp3S, Mix
+    >>> def run(folder, resume):
+    ...     mix, weight = Mix({"a": range(9), "b": range(6)}, Exp3S(["a", "b"]), batch_size=3, log=folder / "log"), 0.0
+    ...     if resume is not None:
+    ...         saved = json.loads((folder / f"{resume}.json").read_text())
+    ...         mix.load_state_dict(saved["mix"])
+    ...         weight = saved["weight"]
+    ...     for done, batch in enumerate(mix, start=1 + (resume or 0)):
+    ...         weight += 0.1 * len(batch)  # your training step
+    ...         mix.tell(1 / (1 + weight))
+    ...         state = {"mix": mix.state_dict(), "weight": weight}
+    ...         (folder / f"{done}.json").write_text(json.dumps(state))
+    ...     mix.close()
+    ...     return {"weight": np.array(weight)}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     check_host(run, Path(folder), stops=(1, 3))  # silent: it resumes exactly
     """
     whole = run(folder / "whole", None)
     log = (folder / "whole" / "log" / LOG).read_bytes()

@@ -25,6 +25,12 @@ def access_to(model: nn.Module, tasks: Sequence[Task], policy: Policy | None = N
         tasks: Of the run.
         policy: Over those with training rows; uniform by default.
         settings: Fields of `Settings`.
+
+    >>> import torch
+    >>> from rota.tasks import Task
+    >>> task = Task.from_dataset("signs", (torch.randn(100, 3), torch.arange(100) % 2))
+    >>> access_to(torch.nn.Linear(3, 2), [task], steps=50).settings.steps
+    50
     """
     plan = Settings(**{"engine": "eager", "precision": "no", "delay": 0, **settings})
     trained = [task for task in tasks if task.trained]

@@ -49,7 +49,7 @@ class BestTracker:
         return better or own
 
     def stop(self, reason: str) -> None:
-        """Somebody has given the run up."""
+        """A callback has ended the run."""
         self.stops = reason
 
     def _hear_each(self, step: int, evaluation: dict[str, Any]) -> bool:
@@ -60,7 +60,7 @@ class BestTracker:
 
     @property
     def kept_steps(self) -> set[int]:
-        """The steps whose models are the best for somebody."""
+        """The steps whose models are the best of at least one task."""
         best = set() if self.best_step is None else {self.best_step}
         return best | {own["step"] for own in self.each.values()}
 

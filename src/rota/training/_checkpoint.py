@@ -15,9 +15,10 @@ import safetensors.torch
 from torch import Tensor
 
 from rota.errors import RotaError, resuming
-from rota.runlog import write_json
+from rota.runlog import StateRecord, check_record, refuse_lost, write_json
 
 MANIFEST, STATE = "manifest.json", "state.json"
+FORMAT = 1  # of the state; one that cannot be read any more gets another number
 KEPT = 2  # the latest, and the one before it in case the latest is damaged
 
 
@@ -29,6 +30,15 @@ class Checkpoints:
 
     A folder is written under another name and then renamed, so that a crash leaves no half checkpoint; the
     manifest holds the run's id and a hash of every file, so that a damaged or foreign one is noticed.
+
+    >>> import tempfile
+    >>> import torch
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     checkpoints = Checkpoints(Path(folder), run="exp3s-0")
+    ...     for step in (100, 200, 300):
+    ...         checkpoints.save(step, {"model": {"weight": torch.ones(2)}}, {"done": step})
+    ...     checkpoints.names(), checkpoints.latest_step()
+    (['step-00000200', 'step-00000300'], 300)
     """
 
     def __init__(self, folder: Path, run: str) -> None:
@@ -38,7 +48,7 @@ class Checkpoints:
         """Write the checkpoint of `step` and drop the ones that are too old."""
         self._write(self._folder / "checkpoints" / _name(step), step, tensors, state)
         for old in self.names()[:-KEPT]:
-            shutil.rmtree(self._folder / "checkpoints" / old)
+            _remove(self._folder / "checkpoints" / old)
 
     def save_best(self, step: int, model: dict[str, Tensor]) -> None:
         """Write the best model beside older best ones; `prune_best` drops those when nobody needs them."""
@@ -48,7 +58,7 @@ class Checkpoints:
         """Drop all best models but those of `steps`."""
         for path in (self._folder / "best").glob("step-*"):
             if path.name not in map(_name, steps):
-                shutil.rmtree(path)
+                _remove(path)
 
     def best_steps(self) -> list[int]:
         """The steps of the best models that are there, oldest first."""
@@ -67,17 +77,22 @@ class Checkpoints:
         return int(self.names()[-1].removeprefix("step-")) if self.names() else 0
 
     def drop_after(self, step: int) -> None:
-        """Drop the checkpoints that come after `step`."""
+        """Drop the checkpoints that come after `step`, and what a killed process left half written."""
+        refuse_lost(self._folder / "checkpoints")
+        self._drop_unfinished()
         for name in self.names():
             if name > _name(step):
-                shutil.rmtree(self._folder / "checkpoints" / name)
+                _remove(self._folder / "checkpoints" / name)
 
     def make_room(self) -> None:
         """Give up the older checkpoint where there are two, for a disk that is full."""
+        self._drop_unfinished()
+        for name in self.names()[:-1]:
+            _remove(self._folder / "checkpoints" / name)
+
+    def _drop_unfinished(self) -> None:
         for leftover in self._folder.glob("*/tmp-*"):
             shutil.rmtree(leftover, ignore_errors=True)
-        for name in self.names()[:-1]:
-            shutil.rmtree(self._folder / "checkpoints" / name)
 
     def load(self, name: str | None = None) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]] | None:
         """State and tensors of a checkpoint, by default the latest; None if there is none yet."""
@@ -91,7 +106,7 @@ class Checkpoints:
                 f"Choose one of these: {resuming(self._folder, 'NAME')}."
             )
         try:
-            return self._read(self._folder / "checkpoints" / chosen)
+            return self._read_state(self._folder / "checkpoints" / chosen)
         except RotaError as error:
             raise RotaError(f"{error} {self._offer(chosen)}") from error
 
@@ -99,7 +114,7 @@ class Checkpoints:
         for name in reversed(self.names()):
             if name != broken:
                 try:
-                    self._read(self._folder / "checkpoints" / name)
+                    self._read_state(self._folder / "checkpoints" / name)
                 except RotaError:
                     continue
                 return f"The one before is good: continue with {resuming(self._folder, name)}."
@@ -108,8 +123,10 @@ class Checkpoints:
     def _write(
         self, path: Path, step: int, tensors: Mapping[str, dict[str, Tensor]], state: dict[str, Any] | None
     ) -> None:
-        temporary = path.parent / f"tmp-{path.name}"
-        shutil.rmtree(temporary, ignore_errors=True)
+        refuse_lost(path)
+        temporary, replaced = path.parent / f"tmp-{path.name}", path.parent / f"tmp-old-{path.name}"
+        for leftover in (temporary, replaced):
+            shutil.rmtree(leftover, ignore_errors=True)
         temporary.mkdir(parents=True)
         try:
             content = {f"{name}.safetensors": _pack(values) for name, values in tensors.items()}
@@ -118,29 +135,60 @@ class Checkpoints:
             for name, data in content.items():
                 _write_bytes(temporary / name, data)
             hashes = {name: hashlib.sha256(data).hexdigest() for name, data in content.items()}
-            write_json(temporary / MANIFEST, {"run": self._run, "step": step, "files": hashes})
-            shutil.rmtree(path, ignore_errors=True)
-            temporary.rename(path)
+            write_json(temporary / MANIFEST, {"run": self._run, "format": FORMAT, "step": step, "files": hashes})
+            refuse_lost(path)
+            if path.exists():
+                path.rename(replaced)
+            try:
+                temporary.rename(path)
+            except OSError:
+                if replaced.exists():
+                    replaced.rename(path)
+                raise
+            shutil.rmtree(replaced, ignore_errors=True)
         except OSError:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
+
+    def _read_state(self, path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]]:
+        state, tensors = self._read(path)
+        check_record(state, StateRecord, path / STATE)
+        return state, tensors
 
     def _read(self, path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]]:
         try:
             manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
             run, files = manifest["run"], dict(manifest["files"])
             content = {name: (path / name).read_bytes() for name in files}
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise RotaError(f"Expected a whole checkpoint at {path}. Found a damaged one ({error}).") from error
         damaged = [name for name, data in content.items() if hashlib.sha256(data).hexdigest() != files[name]]
         if damaged:
             raise RotaError(f"Expected a whole checkpoint at {path}. Found {', '.join(damaged)} damaged.")
         if run != self._run:
             raise RotaError(f"Expected a checkpoint of run {self._run} at {path}. Found one of run {run}.")
-        state = json.loads(content.pop(STATE)) if STATE in content else {}
-        return state, {
-            name.removesuffix(".safetensors"): safetensors.torch.load(data) for name, data in content.items()
-        }
+        if manifest.get("format", FORMAT) != FORMAT:
+            raise RotaError(
+                f"Expected a checkpoint of format {FORMAT} at {path}. Found {manifest['format']!r}. Go on with the "
+                f"version of rota that wrote it."
+            )
+        try:
+            state = json.loads(content.pop(STATE)) if STATE in content else {}
+            tensors = {
+                name.removesuffix(".safetensors"): safetensors.torch.load(data) for name, data in content.items()
+            }
+        except (ValueError, RecursionError, safetensors.SafetensorError) as error:
+            raise RotaError(f"Expected a whole checkpoint at {path}. Found a damaged one ({error}).") from error
+        return state, tensors
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder, if it is there, under another name: a crash in the middle of it must not leave half of one."""
+    if path.is_dir():
+        gone = path.with_name(f"tmp-gone-{path.name}")
+        shutil.rmtree(gone, ignore_errors=True)
+        path.rename(gone)
+        shutil.rmtree(gone)
 
 
 def _name(step: int) -> str:

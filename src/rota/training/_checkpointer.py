@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from rota.engine import Engine
+from rota.errors import RotaError
 from rota.policies import Stateful
 from rota.runlog import LogWriter
 from rota.settings import Settings
@@ -21,6 +22,8 @@ from rota.training._folder import DISK_FULL, disk_full
 from rota.training._own_model import kept_weights, load_weights
 
 WRITING = 0.05  # share of the time that writing checkpoints may take
+NOT_OURS = (KeyError, TypeError, IndexError, AttributeError, ValueError, RuntimeError)
+"""What reading a state of another program raises."""
 BRANCHES = "trial"  # the file of what a stream remembers of parameters inside of a round
 
 
@@ -37,6 +40,7 @@ class Checkpointer:
         log: What was written of it belongs to a checkpoint; None in processes that do not write.
         memories: Everything else that remembers, by name.
         settings: How often.
+        hardware: Where it is trained now.
     """
 
     def __init__(
@@ -50,7 +54,9 @@ class Checkpointer:
         log: LogWriter | None,
         memories: Mapping[str, Stateful],
         settings: Settings,
+        hardware: Mapping[str, Any],
     ) -> None:
+        self._hardware = dict(hardware)
         self._folder, self._checkpoints, self._context, self._settings = folder, checkpoints, context, settings
         self._engine, self._stream, self._best, self._log = engine, stream, best, log
         self._learner = engine.learner
@@ -72,12 +78,26 @@ class Checkpointer:
 
     def restore(self, state: dict[str, Any], tensors: dict[str, dict[str, torch.Tensor]]) -> int:
         """Everything is as it was; return the step."""
+        try:
+            return self._restore(state, tensors)
+        except RotaError:
+            raise
+        except NOT_OURS as error:
+            raise RotaError(
+                f"Expected a checkpoint of this run in {self._folder}. Found one with another content "
+                f"({type(error).__name__}: {error}). Continue from another one, or start again in a new folder."
+            ) from error
+
+    def _restore(self, state: dict[str, Any], tensors: dict[str, dict[str, torch.Tensor]]) -> int:
         load_weights(self._learner.model, tensors["model"])
         self._learner.optimizer_states.load(tensors["optimizer"])
         for name, memory in self._memories.items():
             memory.load_state_dict(state[name])
         self._stream.load_tensors(tensors.get(BRANCHES, {}))
-        self._context.load_generators(state["generators"])
+        if state.get("hardware", self._hardware) == self._hardware:
+            self._context.load_generators(state["generators"])
+        else:  # other processes, or another device, whose generators have states of their own
+            self._context.seed(self._settings.seed, state["step"])
         self.seconds = state["seconds"]
         return int(state["step"])
 
@@ -103,6 +123,7 @@ class Checkpointer:
             "log": self._log.sync() if self._log is not None else None,
             **{name: memory.state_dict() for name, memory in self._memories.items()},
             "generators": self._context.generators(),
+            "hardware": self._hardware,
             "seconds": self.seconds,
         }
         if self._context.writes:

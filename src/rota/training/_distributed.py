@@ -30,7 +30,7 @@ class DistributedContext:
 
     Args:
         settings: Of the run.
-        accelerator: Of somebody's own, which is taken as it is.
+        accelerator: The user's own, which is taken as it is.
     """
 
     def __init__(self, settings: Settings, accelerator: Accelerator | None = None) -> None:
@@ -56,7 +56,7 @@ class DistributedContext:
     def __enter__(self) -> None: ...
 
     def __exit__(self, *_: object) -> None:
-        """Accelerators of somebody's own share one state, which is as it was; accelerate has no public way to do so."""
+        """The user's accelerators share one state, which is as it was; accelerate has no public way to do so."""
         for state, before in self._before.items():
             if before:
                 state._shared_state.clear()
@@ -69,9 +69,10 @@ class DistributedContext:
     def wait(self) -> None:
         self.accelerator.wait_for_everyone()
 
-    def seed(self, seed: int) -> None:
-        """Start the generator of the dropout, another one in each process."""
-        torch.manual_seed(integer(seed, "dropout", self.shard.rank))
+    def seed(self, seed: int, *resumed: int) -> None:
+        """Start the generator of the dropout, another one in each process, and at each step from which a run goes on
+        with other generators than it had."""
+        torch.manual_seed(integer(seed, "dropout", self.shard.rank, *resumed))
 
     def generators(self) -> list[str]:
         """State of the dropout's generator in each process."""

@@ -24,7 +24,7 @@ class Evaluations:
         self._compared = evaluation_tasks(tasks, budget.rows) if budget.all_at_end else run.evaluated
 
     def is_time(self, done: int, last: int, stream: Stream) -> bool:
-        """Whether it is time for one, after so many updates, the last of them after `last`."""
+        """Whether it is time for an evaluation after this number of updates, the last of them after `last`."""
         if done == self._run.settings.steps:
             return stream.between_rounds
         if not stream.needs_outcome:

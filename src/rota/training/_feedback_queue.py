@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
-from rota.engine import AsyncScalars, Outcome, StepPlan
+from rota.engine import AsyncScalars, Outcome, StepPlan, TaskBatch
 from rota.errors import RotaError
 from rota.feedback import Choice, Feedback
 from rota.policies import Policy
@@ -17,7 +17,12 @@ StepNumbers = AsyncScalars | list[float | None]
 
 
 class NotANumberError(RotaError):
-    """A loss that is none: names the task and the step."""
+    """A loss that is none: names the task and the step.
+
+    >>> error = not_a_number("rte", step=120)
+    >>> isinstance(error, NotANumberError), str(error).partition(" Lower")[0]
+    (True, "Expected a loss that is a number. Found none for task 'rte' at step 120.")
+    """
 
 
 class FeedbackQueue:
@@ -32,6 +37,7 @@ class FeedbackQueue:
         delay: Steps between a step and the reading of its numbers.
         skips: Whether a value that is not a number is left out instead of stopping the run.
         word: What the values are about; None where nobody measures any.
+        log_rows: Whether the number of each row is logged, also where it follows from the seed.
     """
 
     def __init__(
@@ -41,7 +47,9 @@ class FeedbackQueue:
         delay: int = 0,
         skips: bool = False,
         word: str | None = None,
+        log_rows: bool = False,
     ) -> None:
+        self._log_rows = log_rows
         self._policy, self._write, self._delay, self._skips, self._word = policy, write, delay, skips, word
         self._heard = word is not None and (policy.hears is None or word in policy.hears)
         self._waiting: deque[dict[str, Any]] = deque()
@@ -57,7 +65,7 @@ class FeedbackQueue:
                 "step": plan.step,
                 "choice": choice and [choice.task, choice.probability, choice.step, choice.round],
                 "parts": [
-                    {"task": part.task, "weight": part.weight, "n": len(part.ids), "ids": part.ids.tolist()}
+                    {"task": part.task, "weight": part.weight, "n": len(part.ids), **self._rows(part)}
                     for part in plan.parts
                 ],
                 "numbers": outcome.numbers,
@@ -69,6 +77,11 @@ class FeedbackQueue:
             self._waiting.append({"note": {"kind": "pool", "step": plan.step, "tasks": plan.pool}})
         while self._waiting and (self._late > self._delay or "note" in self._waiting[0]):
             self._settle(self._waiting.popleft())
+
+    def _rows(self, part: TaskBatch) -> dict[str, Any]:
+        if self._log_rows or part.span is None:
+            return {"ids": part.ids.tolist()}
+        return {"rows": list(part.span)}
 
     def note(self, line: dict[str, Any]) -> None:
         """Take in a line that is not a training step."""
@@ -92,7 +105,7 @@ class FeedbackQueue:
             if not self._skips:
                 raise not_a_number(_culprit(parts, losses), step)
             self.skipped += 1
-            self._write({"kind": "skip", "step": step, "tasks": {part["task"]: part["ids"] for part in parts}})
+            self._write({"kind": "skip", "step": step, "tasks": {part["task"]: _which(part) for part in parts}})
             return
         if not all(map(math.isfinite, losses if self._skips else numbers)):
             raise not_a_number(_culprit(parts, numbers), step)
@@ -133,6 +146,10 @@ def not_a_number(task: str, step: int) -> NotANumberError:
         f"Expected a loss that is a number. Found none for task '{task}' at step {step}. "
         f"Lower Settings(lr=…), look at the task's rows, or leave such steps out with Settings(on_nan='skip')."
     )
+
+
+def _which(part: dict[str, Any]) -> Any:
+    return part["ids"] if "ids" in part else {"rows": part["rows"]}
 
 
 def _culprit(parts: list[dict[str, Any]], numbers: list[float]) -> str:

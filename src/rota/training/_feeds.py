@@ -12,7 +12,7 @@ from rota.policies import Policy
 from rota.sources import Feed, Moment, Said, Source
 
 Ask = tuple[str, Callable[[Moment], Said | None]]
-"""What somebody says, and how to ask for it."""
+"""What a source says, and how to ask for it."""
 
 
 class Feeds:

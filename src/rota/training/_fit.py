@@ -1,4 +1,4 @@
-"""The loop."""
+"""`fit`: from what a person says to a run."""
 
 from __future__ import annotations
 
@@ -7,36 +7,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
-from rota.callbacks import Callback, RunStart
+from rota.callbacks import Callback
 from rota.deprecation import renamed_arguments
-from rota.engine import Trainer, make_engine
+from rota.engine import Trainer
 from rota.errors import RotaError
-from rota.evaluation import RunAccess, evaluation_budget, evaluation_tasks
 from rota.policies import Policy
-from rota.runlog import LOG, SUMMARY, LogWriter, Run, write_json
+from rota.runlog import Run, only_writer
 from rota.settings import Settings
-from rota.sources import Listen, Moment, Source, sources_for
-from rota.streams import Streams, TaskStream, rows_per_step
+from rota.sources import Listen, sources_for
+from rota.streams import Streams, TaskStream
 from rota.tasks import Task, check_tasks, tasks_from
-from rota.training._best import BestTracker
 from rota.training._callbacks import Callbacks
-from rota.training._checkpoint import Checkpoints
-from rota.training._checkpointer import Checkpointer
 from rota.training._distributed import DistributedContext, surroundings, threads_for
-from rota.training._ending import summarise
-from rota.training._evaluations import Evaluations
-from rota.training._feedback_queue import FeedbackQueue
-from rota.training._feeds import Feeds
-from rota.training._folder import DISK_FULL, check_same, describe, disk_full, make_folder, refuse_old
+from rota.training._elastic import as_begun
+from rota.training._loop import TrainingLoop
 from rota.training._old_arguments import OLD_ARGUMENTS
-from rota.training._own_model import CalledModel, Forward, load_weights, try_first_rows
+from rota.training._own_model import CalledModel, Forward
 from rota.training._progress import ProgressBar
-from rota.training._resolve import refuse_ignored, resolve_engine, resolve_precision
-
-FLUSH = 100  # lines of the log that may wait in memory
+from rota.training._resolve import refuse_ignored, resolve_precision
 
 
 @renamed_arguments(**OLD_ARGUMENTS)
@@ -54,12 +44,12 @@ def fit(
     callbacks: Sequence[Callback] = (),
     before: Sequence[Run] = (),
     resume: bool | str = False,
+    elastic: bool = False,
     progress: bool = True,
 ) -> Run:
     """Train `model` on `tasks` as `policy` says, and keep everything in `folder`.
 
-    Stopped at any moment and resumed, a run is the run that was never stopped: same choices, same rows, same
-    losses, same weights.
+    A run resumes exactly, wherever it was stopped: same choices, same rows, same losses, same weights.
 
     Args:
         model: Any module that answers `model(task, inputs)`, or that `forward` knows how to ask. Afterwards it holds
@@ -79,12 +69,29 @@ def fit(
         callbacks: Who hears of what happens, such as a tracker, and may end the run.
         before: Finished runs that were trained for the sake of this one; their cost is counted in its own.
         resume: Continue the run in `folder`: True from its latest checkpoint, or the name of one.
+        elastic: Whether a resumed run may go on in another number of processes, or on another device: updates keep
+            their rows, and the log says where it changed.
         progress: Whether to show a progress bar.
+
+    >>> import tempfile
+    >>> import torch
+    >>> from rota.policies import uniform
+    >>> x = torch.randn(200, 3, generator=torch.Generator().manual_seed(0))
+    >>> data = {"sign": (x, (x[:, 0] > 0).long()), "order": (x, (x[:, 1] > x[:, 2]).long())}
+    >>> model = torch.nn.ModuleDict({task: torch.nn.Linear(3, 2) for task in data})
+    >>> options = {"forward": lambda model, task, inputs: model[task](inputs["x"]), "progress": False}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = fit(model, data, uniform(list(data)), f"{folder}/run", Settings(steps=20), **options)
+    ...     run.finished, len(run.lines("step"))
+    (True, 20)
     """
     tasks = tasks_from(tasks) if isinstance(tasks, Mapping) else tasks
     check_tasks(tasks)
     settings, own = settings or Settings(), trainer or Trainer()
     refuse_ignored(settings, own)
+    if elastic and not resume:
+        raise RotaError("fit(elastic=True) expects resume=True beside it. Found a new run. Leave it out.")
+    settings = as_begun(settings, Path(folder)) if elastic else settings
     settings = resolve_precision(settings, own)
     sources = sources_for(policy, listen, settings)
     model = model if forward is None else CalledModel(model, forward)
@@ -92,215 +99,18 @@ def fit(
     with context, surroundings(threads_for(model, settings), gpu=context.accelerator.device.type == "cuda"):
         context.seed(settings.seed)
         bar = [ProgressBar()] if progress and context.writes else []
-        training = _Training(model, tasks, policy, Path(folder), settings, stream, sources, context, own)
+        began_in = Run(folder).info.get("processes", 1) if resume else context.shard.world
+        training = TrainingLoop(model, tasks, policy, Path(folder), settings, stream, sources, context, own, began_in)
         training.before, training.asked = before, bool(callbacks)
         training.callbacks = Callbacks([*bar, *callbacks] if context.writes else [])
-        start = training.open(resume)
-        if start is None:
-            return Run(folder)
-        try:
-            with bar[0] if bar else contextlib.nullcontext():
-                training.run(start)
-        finally:
-            training.close()
+        with only_writer(Path(folder)) if training.writes(resume) else contextlib.nullcontext():
+            start = training.open(resume, elastic)
+            if start is None:
+                return Run(folder)
+            try:
+                with bar[0] if bar else contextlib.nullcontext():
+                    training.run(start)
+            finally:
+                training.close()
     training.callbacks.on_end(Run(folder))
     return Run(folder)
-
-
-class _Training:
-    """One run while it happens."""
-
-    before: Sequence[Run] = ()
-    callbacks: Callbacks
-    asked: bool = False  # whether somebody may end the run
-
-    def __init__(
-        self,
-        model: nn.Module,
-        tasks: Sequence[Task],
-        policy: Policy,
-        folder: Path,
-        settings: Settings,
-        stream: Streams,
-        sources: Sequence[Source],
-        context: DistributedContext,
-        own: Trainer,
-    ) -> None:
-        self.tasks, self.policy, self.folder, self.context = tasks, policy, folder, context
-        trained = [task for task in tasks if task.trained]
-        rows = rows_per_step(trained, settings.batch_size, settings.accumulate * context.shard.world)
-        self.stream = stream(
-            trained, policy, rows, settings.seed, context.shard, settings.num_workers, settings.group_lengths
-        )
-        heard = any(source.each_step and (policy.hears is None or source.says in policy.hears) for source in sources)
-        self.settings, self.not_captured = resolve_engine(settings, heard or self.stream.needs_outcome, own)
-        self.engine = make_engine(model, tasks, self.settings, context.accelerator, own)
-        try_first_rows(self.engine.learner, trained)
-        limited = evaluation_tasks(tasks, settings.eval_rows)
-        self.access = RunAccess(
-            self.engine, self.settings, policy, trained, limited, rows, context.shard, context.gather
-        )
-        self.evaluations = Evaluations(self.access, tasks, evaluation_budget(settings, tasks, rows))
-        self.stream.connect(self.access)
-        self.feeds = Feeds(sources, policy, self.access)
-        self.best = BestTracker(settings.best, settings.patience)
-
-    def run(self, start: int) -> None:
-        """The loop on one screen."""
-        steps, done = self.settings.steps, start
-        self._announce(start)
-        self.checkpointer.start_clock()
-        if start == 0:
-            self._evaluate(0)
-        for step in range(start, steps):
-            if self.best.stops:
-                break
-            plan = self.stream.next(step)
-            if plan is None:
-                break
-            outcome = self.engine.update(plan, self.feeds.after_update)
-            self.queue.step(plan, outcome)
-            done = step + 1
-            for heard in self.callbacks.steps:
-                heard(done)
-            try:
-                self._end_step(done, outcome.skipped)
-                if evaluates := self.evaluations.is_time(done, self.best.last_step, self.stream):
-                    self._evaluate(done, last=done == steps)
-                if self.feeds.at_step_end:
-                    for line in self.feeds.stepped(Moment(done, done == steps, plan.choice)):
-                        self.queue.note(line)
-                if self.checkpointer.is_time(done, evaluates):
-                    self.checkpointer.save(done)
-                if self.log is not None and self.log.waiting >= FLUSH:
-                    self.log.flush()
-            except OSError as error:
-                self.checkpointer.rescue(done, error)
-        self._end(done)
-
-    def _announce(self, start: int) -> None:
-        settings = self.settings
-        self.callbacks.on_start(RunStart(self.folder, self.tasks, settings, start, lambda: self.engine.captures))
-        notices = [f"{task.name}: {task.notes['made']}" for task in self.tasks if "made" in task.notes]
-        notices.append(self.evaluations.budget.told())
-        notices += [f"engine: eager, because {self.not_captured}"] if self.not_captured else []
-        for notice in [*notices, self.stream.notice]:
-            if notice:
-                self.callbacks.on_notice(notice)
-        self.engine.tell_fallback_to(lambda reason: self.callbacks.on_notice(f"engine: {reason}"))
-
-    def _end(self, done: int) -> None:
-        if self.best.last_step != done:
-            self._evaluate(done, last=True)  # no further round fitted into the steps
-        elif not self.best.last_is_whole:  # somebody ended it
-            self.best.last, self.best.last_is_whole = self.evaluations.reported(), True
-            self._note_evaluation(done, self.best.last)
-        self.queue.finish()
-        try:
-            self.checkpointer.save(done)
-        except OSError as error:
-            self.checkpointer.rescue(done, error)
-        self._summarise(done)
-
-    def _end_step(self, done: int, skipped: bool) -> None:
-        ended = self.stream.ended(done, skipped)
-        if ended is None:
-            return
-        self.queue.note(ended.line)
-        if ended.failure is not None:
-            self.checkpointer.save(done)
-            raise RotaError(f"{ended.failure} Everything up to step {done} is saved in {self.folder}.")
-
-    def open(self, resume: bool | str) -> int | None:
-        """Make the run folder or go back into it; return the step to start from, None if all is done."""
-        if not resume:
-            refuse_old(self.folder, inner=bool(self.before))
-            self.context.wait()
-            if self.context.writes:
-                make_folder(self.folder, self._describe())
-            self.context.wait()
-        run = Run(self.folder)
-        check_same(run, self._describe())
-        torch.set_num_threads(run.info["threads"])
-        self.checkpoints = Checkpoints(self.folder, run.info["id"])
-        if run.finished:
-            load_weights(self.access.model, self.checkpoints.load_best(run.summary["best"]["step"]))
-            return None
-        found = self.checkpoints.load(resume if isinstance(resume, str) else None)
-        if found and self.context.writes:
-            # Somebody chose an older one: the newer ones go before the log is cut back behind them.
-            self.checkpoints.drop_after(found[0]["step"])
-        self.log = LogWriter(self.folder / LOG, found[0]["log"] if found else 0) if self.context.writes else None
-        skips = self.settings.on_nan == "skip" or self.stream.needs_outcome  # a round leaves a broken branch out
-        self.queue = FeedbackQueue(self.policy, self._write, self.settings.delay or 0, skips, self.feeds.word)
-        self.checkpointer = Checkpointer(
-            self.folder,
-            self.checkpoints,
-            self.context,
-            self.engine,
-            self.stream,
-            self.best,
-            self.log,
-            {"policy": self.policy, "queue": self.queue, "feeds": self.feeds},
-            self.settings,
-        )
-        return self.checkpointer.restore(*found) if found else 0
-
-    def _write(self, line: dict[str, Any]) -> None:
-        if self.log is not None:
-            self.log.write(line)
-        for heard in self.callbacks.lines:
-            heard(line)
-
-    def _describe(self) -> dict[str, Any]:
-        listen, budget = self.feeds.describe(), self.evaluations.budget
-        return describe(self.access, self.tasks, self.stream, listen, budget, self.context)
-
-    def close(self) -> None:
-        """Write what still waits in memory, where one looks for the reason of a crash; leave the model as any other."""
-        self.engine.close()
-        self.stream.close()
-        if self.log is not None:
-            with contextlib.suppress(OSError):
-                self.log.close()
-
-    def _evaluate(self, done: int, last: bool = False) -> None:
-        """Look at the rows by which models are compared during the whole run; at the end at all of them, too."""
-        compared, whole = self.evaluations.compared(), not self.evaluations.budget.all_at_end
-        result = self.evaluations.reported() if last and not whole else compared
-        lines = self.feeds.evaluated(Moment(done, done == self.settings.steps, None, result))
-        reason = self._note_evaluation(done, result)
-        for line in lines:
-            self.queue.note(line)
-        if done and self.best.hear(done, compared, result, last or whole) and self.context.writes:
-            self.checkpointer.remember_best(done)
-        if self.asked:
-            reason = self.context.gather(reason)[0]  # all processes as the first one
-        if reason:
-            self.best.stop(reason)
-
-    def _note_evaluation(self, done: int, result: dict[str, Any]) -> str | None:
-        """Log an evaluation and show it to whoever watches; a reason to end the run, if somebody has one."""
-        mixture = self.stream.expected_shares(done)
-        self.queue.note({"kind": "eval", "step": done, **result, "mixture": mixture})
-        return self.callbacks.on_evaluate(done, result, mixture)
-
-    def _summarise(self, done: int) -> None:
-        """Score the best model on the test rows, and on all dev rows, and write how the run ended."""
-        assert self.best.best_step is not None
-        self.context.wait()
-        scores: dict[int, dict[str, Any]] = {}
-        for step in sorted(self.best.kept_steps, key=lambda step: step == self.best.best_step):  # that one stays
-            load_weights(self.access.model, self.checkpoints.load_best(step))
-            scores[step] = {"test": self.evaluations.reported("test")}
-            if self.evaluations.budget.all_at_end:
-                known = self.best.last if step == done else None
-                scores[step]["dev"] = known or self.evaluations.reported()
-        if self.context.writes:
-            seconds = {"seconds": self.checkpointer.seconds, "listening": self.feeds.seconds}
-            summary = summarise(done, self.best, scores, self.queue, self.engine, seconds, self.before)
-            try:
-                write_json(self.folder / SUMMARY, summary)
-            except OSError as error:
-                raise (disk_full(self.folder, done) if error.errno in DISK_FULL else error) from error
-        self.context.wait()

@@ -1,4 +1,4 @@
-"""Models of somebody's own: called as they want to be, and tried before anything is trained."""
+"""The user's own models: called through `forward`, and tried before anything is trained."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class CalledModel(nn.Module):
 
 
 def kept_weights(model: nn.Module) -> dict[str, Tensor]:
-    """What a checkpoint holds of a model: everything; of a model of somebody's own, who makes it again, not what is
-    frozen, such as the base under an adapter."""
+    """What a checkpoint holds of a model: everything; of a user's model, which the user builds again, only what is
+    trained, such as an adapter."""
     state: dict[str, Tensor] = model.state_dict()
     if callable(getattr(model, "describe", None)):
         return state

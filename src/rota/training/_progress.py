@@ -15,13 +15,18 @@ from rota.callbacks import Callback, RunStart
 
 
 class ProgressBar(Callback):
-    """Step, speed, average score and current mixture: a live bar on a terminal, a line per evaluation elsewhere."""
+    """Step, speed, average score and current mixture: a live bar on a terminal, a line per evaluation elsewhere.
+
+    In a notebook lines go to the output of the cell as plain text: its stderr is red, it says that it is a terminal
+    though it cannot move its cursor, and rich would make a block of HTML of each line.
+    """
 
     EVERY = 0.1  # seconds between two drawings
     TASKS = 6  # tasks of the mixture that fit into the line: the largest
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True)
+        notebook = Console().is_jupyter
+        self._console = Console(stderr=not notebook, force_jupyter=False, force_terminal=False if notebook else None)
         self._live = self._console.is_terminal
         self._bar = Progress(
             TextColumn("[bold]{task.description}"),

@@ -15,7 +15,7 @@ DELAY = 4
 
 
 def refuse_ignored(settings: Settings, own: Trainer) -> None:
-    """Refuse settings of an optimizer beside one of somebody's own, which has its own."""
+    """Refuse settings of an optimizer next to the user's own optimizer."""
     named = {"optimizer", "lr", "weight_decay", "decay_all", "momentum", "betas", "eps", "warmup", "schedule"}
     given = sorted(named & settings.model_fields_set)
     if own.optimizer is not None and given:
@@ -25,7 +25,7 @@ def refuse_ignored(settings: Settings, own: Trainer) -> None:
 
 
 def resolve_precision(settings: Settings, own: Trainer) -> Settings:
-    """The settings with a precision that suits the device, or that of somebody's own accelerator."""
+    """The settings with a precision that suits the device, or that of the user's accelerator."""
     if own.accelerator is not None:
         theirs = own.accelerator.mixed_precision
         if settings.precision not in ("auto", theirs):
@@ -45,8 +45,8 @@ def resolve_engine(settings: Settings, waits: bool, own: Trainer) -> tuple[Setti
 
     Args:
         settings: With a precision.
-        waits: Whether somebody hears of each step: then losses are read at once, unless a delay is asked for.
-        own: Objects of somebody's own.
+        waits: Whether a policy needs the loss of each step: then losses are read at once, unless a delay is asked for.
+        own: The user's own objects.
     """
     cuda = _on_cuda(settings)
     delay, engine, reason = settings.delay, settings.engine, None

@@ -1,7 +1,7 @@
 """Train, look, and take it back: forks of a model, and the methods that are made of them.
 
-`fork` is for anybody's loop. `AlphaVIL` and `DIW` train in rounds: branches from the same parameters, one per task,
-which are then put together for the good of one target task. `alpha_vil` and `diw` are one such round in a plain loop;
+`fork` is for any loop. `AlphaVIL` and `DIW` train in rounds: branches from the same parameters, one per task,
+which are then combined for one target task. `alpha_vil` and `diw` are one such round in a plain loop;
 `rota.fit(…, stream=functools.partial(RoundStream, trial=AlphaVIL))` makes whole runs of them.
 """
 

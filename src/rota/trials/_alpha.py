@@ -25,6 +25,9 @@ class AlphaSettings:
         lr, momentum: Of the moves; momentum of sgd alone.
         optimizer: What moves it: sgd as in the paper, or adam, adamax.
         least: What no α falls below; None for no limit, as in the paper.
+
+    >>> AlphaSettings(steps=5, optimizer="adam")
+    AlphaSettings(steps=5, lr=0.005, momentum=0.5, optimizer='adam', least=None)
     """
 
     steps: int = 10
@@ -39,6 +42,19 @@ def tune(deltas: Deltas, gradient: Gradient, settings: AlphaSettings) -> tuple[T
 
     ∂L/∂α_i is the product of the ordinary gradient at the mixed parameters with δ_i: nothing is differentiated twice.
     Tuning ends early where the loss is no number any more, with the last α for which it was.
+
+    >>> model = torch.nn.Linear(1, 1, bias=False)
+    >>> weight = model.weight.detach().zero_()
+    >>> deltas = Deltas(model, ["useful", "harmful"])
+    >>> deltas.open()
+    >>> for task, way in (("useful", 1.0), ("harmful", -0.5)):
+    ...     _ = weight.fill_(way), deltas.collect(task)
+    >>> def gradient():  # of a loss that is lowest at 2
+    ...     model.weight.grad = 2 * (weight - 2)
+    ...     return float((weight - 2) ** 2)
+    >>> alpha, losses = tune(deltas, gradient, AlphaSettings(steps=50, lr=0.1))
+    >>> [round(value, 2) for value in alpha.tolist()], losses[0] > losses[-1]
+    ([2.2, 0.4], True)
     """
     alpha = torch.ones(len(deltas.tasks), dtype=torch.float64, requires_grad=True)
     optimizer = _optimizer(alpha, settings)

@@ -39,6 +39,11 @@ class AlphaVIL(BranchTraining):
             whose updates do not depend on the scale of a loss), or its "delta", after a branch without a weight.
         merge: What a round leaves.
         storage, only: How deltas are kept, and of which parameters; see `Deltas`.
+
+    >>> model = nn.Linear(2, 1)
+    >>> trial = AlphaVIL(model, torch.optim.SGD(model.parameters(), lr=0.1), {"rte": 4, "mnli": 8}, "rte")
+    >>> trial.next(left=100)  # the first branch: four updates on rte
+    Segment(weights={'rte': 0.5}, steps=4)
     """
 
     name = "alphavil"
@@ -234,6 +239,21 @@ def alpha_vil(
 
     Returns:
         What the log of a run holds of a round: among others "alpha", and "weights" for the next one.
+
+    >>> x, y = torch.randn(64, 2, generator=torch.Generator().manual_seed(0)), torch.tensor([1.0, -1.0])
+    >>> model = nn.Linear(2, 1, bias=False)
+    >>> _ = nn.init.zeros_(model.weight)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> def gradient(sign=1.0, weight=1.0):
+    ...     model.zero_grad()
+    ...     loss = weight * (model(x)[:, 0] - sign * x @ y).square().mean()
+    ...     loss.backward()
+    ...     return loss.item()
+    >>> def trains(sign):  # on rows of a task
+    ...     return lambda weight: (gradient(sign, weight), optimizer.step())
+    >>> line = alpha_vil(model, optimizer, {"rte": trains(1.0), "opposite": trains(-1.0)}, "rte", gradient)
+    >>> line["alpha"]["rte"] > 1 > line["alpha"]["opposite"], line["loss"]["after"] < line["loss"]["before"]
+    (True, True)
     """
     trial = AlphaVIL(model, optimizer, dict.fromkeys(branches, 1), target, merge="deltas", **options)
     if trial.notice is not None:
@@ -251,7 +271,7 @@ def alpha_vil(
 
 
 def _cut(lengths: Mapping[str, int], steps: int) -> dict[str, int]:
-    """So many updates, shared out in the ratio of the lengths, at least one for each of them.
+    """A number of updates, shared out in the ratio of the lengths, at least one each.
 
     >>> _cut({"left": 10, "right": 5}, 15), _cut({"left": 10, "right": 5}, 16), _cut({"left": 100, "right": 1}, 3)
     ({'left': 10, 'right': 5}, {'left': 11, 'right': 5}, {'left': 2, 'right': 1})

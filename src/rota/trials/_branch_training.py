@@ -27,6 +27,12 @@ class Segment:
     Args:
         weights: The tasks in each of them, with the weights of their losses.
         steps: How many updates.
+
+    >>> from rota.trials import DIW
+    >>> model = nn.Linear(2, 1)
+    >>> trial = DIW(model, torch.optim.SGD(model.parameters()), {"rte": 40, "mnli": 90}, "rte", fraction=0.1)
+    >>> trial.next(left=100)  # first a branch of one task, with a tenth of its batches
+    Segment(weights={'rte': 1.0}, steps=4)
     """
 
     weights: Mapping[str, float]
@@ -34,7 +40,25 @@ class Segment:
 
 
 class Target(Protocol):
-    """What counts in the end, asked with the parameters as they are at that moment; dropout is off."""
+    """What counts in the end, asked with the parameters as they are at that moment; dropout is off.
+
+    >>> class Origin:  # wants the weights of a model to be small
+    ...     def __init__(self, model):
+    ...         self.weight = model.weight
+    ...
+    ...     def gradient(self):
+    ...         self.weight.grad = 2 * self.weight.detach()
+    ...         return self.loss()
+    ...
+    ...     def loss(self):
+    ...         return float(self.weight.detach().square().sum())
+    ...
+    ...     def score(self):
+    ...         return 1 / (1 + self.loss())
+    >>> target: Target = Origin(nn.Linear(2, 1))
+    >>> target.gradient() == target.loss(), 0 < target.score() < 1
+    (True, True)
+    """
 
     def gradient(self) -> float:
         """Leave the gradient of the dev loss in the parameters, and return the loss."""
@@ -58,7 +82,7 @@ class Asked:
 
 
 class BranchTraining(ABC):
-    """Somebody who trains in rounds. Whoever leads it asks for the next segment, trains it, and says so; at the border
+    """Training in rounds. The caller asks for the next segment, trains it, and says so; at the border
     between two rounds the parameters are those of a model, inside of a round they may be those of a branch.
 
     Args:
@@ -69,6 +93,12 @@ class BranchTraining(ABC):
         fraction: Share of a task's rows in a branch, ρ.
         memory: What the optimizer of a branch remembers.
         target_batches: Batches of dev rows that a gradient of the target's loss is computed of; None: all of them.
+
+    >>> from rota.trials import DIW
+    >>> model = nn.Linear(2, 1)
+    >>> trial: BranchTraining = DIW(model, torch.optim.SGD(model.parameters()), {"rte": 4, "mnli": 9}, "rte")
+    >>> trial.at_border, trial.mixture, trial.next(left=100).steps, trial.at_border
+    (True, {'rte': 0.5, 'mnli': 0.5}, 4, False)
     """
 
     name: str
@@ -106,7 +136,7 @@ class BranchTraining(ABC):
 
     @abstractmethod
     def next(self, left: int) -> Segment | None:
-        """The next segment, with so many updates left; None if no round fits into them. The parameters are then those
+        """The next segment, given the number of updates left; None if no round fits. The parameters are then those
         at which it begins."""
 
     @abstractmethod

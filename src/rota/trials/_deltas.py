@@ -34,6 +34,17 @@ class Deltas:
         storage: How the deltas are kept.
         only: Patterns of parameter names such as "encoder.layer.5.*"; other parameters have the sum of all deltas
             added, whatever the mixture.
+
+    >>> model = nn.Linear(1, 1, bias=False)
+    >>> _ = nn.init.zeros_(model.weight)
+    >>> deltas = Deltas(model, ["rte", "mnli"])
+    >>> deltas.open()
+    >>> _ = nn.init.constant_(model.weight, 3.0)  # as if it were trained on rte
+    >>> deltas.collect("rte")
+    3.0
+    >>> deltas.mix(torch.tensor([0.5, 1.0]))
+    >>> model.weight.item()
+    1.5
     """
 
     def __init__(

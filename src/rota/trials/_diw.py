@@ -26,6 +26,11 @@ class DIW(BranchTraining):
         lr: Of the weights.
         patience: Tries in a row that are not better than the best one of the round, after which that is kept.
         before: The target's score that the first round has to beat; None: any will do.
+
+    >>> model = nn.Linear(2, 1)
+    >>> trial = DIW(model, torch.optim.SGD(model.parameters(), lr=0.1), {"rte": 4, "mnli": 8}, "rte", patience=3)
+    >>> trial.next(left=100), trial.describe()["patience"]
+    (Segment(weights={'rte': 1.0}, steps=4), 3)
     """
 
     name = "diw"
@@ -176,6 +181,17 @@ def diw(
 
     Returns:
         What the log of a run holds of a round: among others "weights", and "tries" of which number "kept" is kept.
+
+    >>> model = nn.Linear(1, 1, bias=False)
+    >>> _ = nn.init.zeros_(model.weight)
+    >>> ways = {"rte": 1.0, "opposite": -0.5}  # what a branch does to the only weight
+    >>> def train(weights):
+    ...     with torch.no_grad():
+    ...         model.weight += sum(ways[task] * weight for task, weight in weights.items())
+    >>> score = lambda: float(torch.sigmoid(model.weight.detach()))
+    >>> line = diw(model, torch.optim.SGD(model.parameters()), train, list(ways), "rte", score)
+    >>> line["scores"]["rte"] > line["scores"]["opposite"], line["weights"]["rte"] > line["weights"]["opposite"]
+    (True, True)
     """
     trial = DIW(model, optimizer, dict.fromkeys(tasks, 1), target, before=before, **options)
     trial.weights.update(weights or {})

@@ -25,10 +25,26 @@ class RoundStream(Stream):
     """The batches that a trial asks for, one segment after the other; between two of them the trial may move the
     parameters. The only task that is not auxiliary is the target.
 
-    Whose turn it is, the trial decides: the policy says whose rows there are, and must not want to say or hear more.
+    The trial decides which task is next; the policy only names the tasks, and must not hear anything.
 
     Args:
         trial: Makes what is tried, such as `functools.partial(AlphaVIL, fraction=0.25)`.
+
+    >>> import functools
+    >>> from dataclasses import replace
+    >>> from rota.data import load_tasks
+    >>> from rota.models import MultiTaskModel, SmallConv
+    >>> from rota.policies import uniform
+    >>> from rota.testing import access_to
+    >>> from rota.trials import AlphaVIL
+    >>> target, other = load_tasks(["digits"])[:2]
+    >>> tasks = [target, replace(other, auxiliary=True)]
+    >>> run = access_to(MultiTaskModel(SmallConv(target.inputs.side), tasks), tasks, steps=60, optimizer="sgd")
+    >>> policy = uniform([task.name for task in tasks])
+    >>> stream = RoundStream(tasks, policy, run.rows, trial=functools.partial(AlphaVIL, fraction=0.1))
+    >>> stream.connect(run)
+    >>> [part.task for part in stream.next(step=0).parts], stream.between_rounds
+    (['left'], False)
     """
 
     needs_outcome: ClassVar[bool] = True
@@ -37,7 +53,7 @@ class RoundStream(Stream):
         if policy.hears != () or policy.counts_draws:
             raise RotaError(
                 f"Training in rounds expects a policy that hears nothing, such as uniform(tasks): the rounds decide "
-                f"whose turn it is. Found {type(policy).__name__}."
+                f"which task is next. Found {type(policy).__name__}."
             )
         super().__init__(tasks, policy, *args, **kwargs)
         self._make = trial

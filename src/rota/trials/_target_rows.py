@@ -87,7 +87,7 @@ class TargetRows:
         with self._learner.accelerator.autocast():
             outputs = self._run.model(self._task.name, batch.inputs)
         loss = self._task.kind.losses(at_least_float(outputs), batch.labels).sum() / count
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         return loss.detach()
 
 

@@ -27,7 +27,12 @@ RELEASED_FROZEN = {"base": 5, "large": 12}  # "0-4" and "0-11" in the commands o
 
 
 class Amount(NamedTuple):
-    """Parameters, and those among them that are trained."""
+    """Parameters, and those among them that are trained.
+
+    >>> from rota.models import SmallConv
+    >>> count_parameters(SmallConv(side=12).requires_grad_(False)).base.trained
+    0
+    """
 
     parameters: int
     trained: int
@@ -45,6 +50,10 @@ class Counted:
         parts: What each conditional part adds, by its name.
         tasks: Tasks that share the encoder.
         heads: Of the tasks' heads, which are in none of the totals: every method has them.
+
+    >>> counted = Counted(base=Amount(1000, 500), parts={"bottleneck": Amount(200, 200)}, tasks=2)
+    >>> counted.growth, counted.trained_share, counted.per_task
+    (1.2, 0.7, 0.35)
     """
 
     base: Amount
@@ -124,9 +133,9 @@ def released_counts(size: Size, tasks: int = 9) -> Counted:
     """What the released code of CA-MTL has around BERT, cased, with its pooler, for rows of 128 tokens.
 
     The layers that its commands freeze are frozen. In these layers γ and β of the attention's bias keep their first
-    values, because the list of what is to be trained misses their name; they count as added, not as trained. Whoever
-    reads that list as it was meant finds 69.9 million parameters that are trained for the base size (here 69.8), and
-    298.9 for the large one (here 298.6).
+    values, because the list of what is to be trained misses their name; they count as added, not as trained. Read as it
+    was meant, the list has 69.9 million parameters that are trained for the base size (here 69.8), and 298.9 for the
+    large one (here 298.6).
 
     Args:
         size: Of BERT.
@@ -146,6 +155,10 @@ def default_counts(size: Size, tasks: int = 9) -> Counted:
     Args:
         size: Of BERT.
         tasks: How many there are.
+
+    >>> counted = default_counts("base", tasks=9)
+    >>> f"{counted.growth:.2f} times BERT; for each task {counted.per_task:.0%} of BERT is trained"
+    '1.17 times BERT; for each task 6% of BERT is trained'
     """
     return _counted(_bert(size), tasks, None, "half")
 

@@ -32,6 +32,16 @@ def camtl(
         tasks: As for `MultiTaskModel`.
         parts: Which conditional parts it has; by default all of them.
         frozen: Layers from below that are frozen, with the embeddings; 0: everything is trained.
+
+    >>> import torch
+    >>> from rota.models.core import rebuilt
+    >>> from rota.tasks import Classification
+    >>> tiny = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    >>> encoder = rebuilt({"model_type": "bert", **tiny}, pooling="first", pooler=False, hidden=None)
+    >>> model = camtl(encoder, {"rte": Classification(2), "mnli": Classification(3)})
+    >>> tokens = torch.tensor([[3, 7, 9]])
+    >>> model("mnli", {"tokens": tokens, "types": tokens * 0, "mask": tokens > 0}).shape
+    torch.Size([1, 3])
     """
     names = list(tasks) if isinstance(tasks, Mapping) else [task.name for task in tasks]
     return MultiTaskModel(CAMTL(encoder.transformer, names, encoder.pooling, encoder.hidden, parts, frozen), tasks)
@@ -58,6 +68,14 @@ class CAMTL(Pretrained):
     because what the bottleneck reads goes past it, too, and the top layer begins with its pretrained weights
     (`Parts.released` has it otherwise). Half of the layers are frozen, not 5 of 12. γ and β of the attention's bias are
     trained in frozen layers. Rows may be of any length. Frozen layers run without dropout.
+
+    >>> from rota.models.core import rebuilt
+    >>> tiny = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    >>> plain = rebuilt({"model_type": "bert", **tiny}, pooling="first", pooler=False, hidden=None)
+    >>> encoder = CAMTL(plain.transformer, ["rte", "mnli"])
+    >>> encoder.add_task("wnli", init="rte")
+    >>> list(encoder.embeddings), encoder.frozen
+    (['rte', 'mnli', 'wnli'], 1)
     """
 
     def __init__(

@@ -14,6 +14,9 @@ class Parts(BaseModel):
     """The conditional parts, each of which can be left out with "off".
 
     `Parts.released()` has what the released code has.
+
+    >>> Parts(alignment="off").alignment, Parts.released(layers=12).new_top
+    ('off', True)
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -56,7 +59,11 @@ MANY = 24
 
 
 def make_parts(fields: Mapping[str, Any]) -> Parts:
-    """Parts from plain fields; report every wrong field at once. A switch that YAML read as false means "off"."""
+    """Parts from plain fields; report every wrong field at once. A switch that YAML read as false means "off".
+
+    >>> make_parts({"norm": False}).norm
+    'off'
+    """
     plain = {
         name: "off" if value is False and name not in ("relu", "new_top", "freeze_bias") else value
         for name, value in fields.items()

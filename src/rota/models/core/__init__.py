@@ -3,7 +3,7 @@
 from rota.models.core._bilstm import PairBiLSTM
 from rota.models.core._conv import SmallConv
 from rota.models.core._features import Conditional, Encoder, Features, HeadStyle, Whose
-from rota.models.core._frozen import FrozenRows, with_frozen_rows
+from rota.models.core._frozen import with_frozen_rows
 from rota.models.core._heads import Head
 from rota.models.core._lenet import LeNet
 from rota.models.core._modes import evaluating
@@ -19,7 +19,6 @@ __all__ = [
     "Encoder",
     "Features",
     "FrozenLayers",
-    "FrozenRows",
     "Head",
     "HeadStyle",
     "LeNet",

@@ -37,6 +37,12 @@ class PairBiLSTM(Encoder):
 
     Where this differs from the released code: the second layer reads both directions of the first, whereas theirs are
     two separate stacks, and the four parts stand in the order of the paper. Special tokens are part of a sentence.
+
+    >>> from rota.models import Embeddings
+    >>> encoder = PairBiLSTM(Embeddings(vocabulary=50, width=8), layers=1, width=16, dropout=0.0)
+    >>> pair = {"tokens": torch.tensor([[1, 7, 2, 9, 2]]), "types": torch.tensor([[0, 0, 0, 1, 1]])}
+    >>> encoder({**pair, "mask": torch.ones(1, 5, dtype=torch.bool)}).rows.shape  # [u; v; u ⋆ v; |u − v|]
+    torch.Size([1, 128])
     """
 
     def __init__(self, vectors: Vectors, layers: int = 2, width: int = 512, dropout: float = 0.5) -> None:

@@ -16,6 +16,10 @@ class SmallConv(Encoder):
         side: Height and width of the pictures.
         width: Numbers per picture that the heads see.
         dropout: On those numbers.
+
+    >>> import torch
+    >>> SmallConv(side=8, width=16)({"image": torch.zeros(2, 1, 8, 8)}).rows.shape
+    torch.Size([2, 16])
     """
 
     def __init__(self, side: int, width: int = 64, dropout: float = 0.1) -> None:

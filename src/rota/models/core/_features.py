@@ -16,6 +16,10 @@ class Features(NamedTuple):
     """One vector per row, and for texts one per token with the mask of the real ones.
 
     Shapes: `rows` [N, D], `tokens` [N, L, D], `mask` [N, L].
+
+    >>> import torch
+    >>> Features(torch.zeros(2, 16)).repeated(3).rows.shape
+    torch.Size([6, 16])
     """
 
     rows: Tensor
@@ -23,7 +27,7 @@ class Features(NamedTuple):
     mask: Tensor | None = None
 
     def repeated(self, copies: int) -> Features:
-        """The same rows so many times, one copy after the other."""
+        """The same rows repeated, one copy after the other."""
         return Features(*(None if tensor is None else repeated(tensor, copies) for tensor in self))  # type: ignore[arg-type]
 
 
@@ -35,6 +39,9 @@ class HeadStyle:
         dropout: On what the head sees.
         hidden: Numbers of a layer with ReLU in between; None for a linear head.
         deviation: Standard deviation of the first weights, with biases at zero; None for torch's own way.
+
+    >>> HeadStyle(dropout=0.1)
+    HeadStyle(dropout=0.1, hidden=None, deviation=None)
     """
 
     dropout: float = 0.0
@@ -48,6 +55,10 @@ class Whose(NamedTuple):
     Args:
         tasks: The tasks that may have rows.
         rows: Which of them each row belongs to, [N]; None: all rows belong to the one task.
+
+    >>> import torch
+    >>> Whose(("rte", "mrpc"), torch.tensor([0, 1, 1])).tasks
+    ('rte', 'mrpc')
     """
 
     tasks: tuple[str, ...]
@@ -55,7 +66,19 @@ class Whose(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """The part that all tasks share: turns named inputs into `Features` of `width` numbers."""
+    """The part that all tasks share: turns named inputs into `Features` of `width` numbers.
+
+    >>> import torch
+    >>> from rota.models import MultiTaskModel
+    >>> from rota.tasks import Classification
+    >>> class Flat(Encoder):
+    ...     width = 64
+    ...
+    ...     def forward(self, inputs):
+    ...         return Features(inputs["image"].flatten(1))
+    >>> MultiTaskModel(Flat(), {"digit": Classification(10)})("digit", {"image": torch.zeros(3, 8, 8)}).shape
+    torch.Size([3, 10])
+    """
 
     width: int
 
@@ -109,7 +132,12 @@ class Encoder(nn.Module):
 
 @runtime_checkable
 class Conditional(Protocol):
-    """An encoder that treats tasks differently: it is called with the inputs and `Whose` they are."""
+    """An encoder that treats tasks differently: it is called with the inputs and `Whose` they are.
+
+    >>> from rota.models import CAMTL, SmallConv
+    >>> isinstance(SmallConv(side=8), Conditional), issubclass(CAMTL, Conditional)
+    (False, True)
+    """
 
     def add_task(self, task: str, init: str) -> None:
         """Make room for a new task, which begins as `init` says."""

@@ -106,6 +106,17 @@ def with_frozen_rows(
         encoder: Its frozen layers must be `separable`.
         room: Bytes that may be kept in all.
         orders: In which the training rows of tasks are needed at first.
+
+    >>> from rota.models.core import rebuilt
+    >>> from rota.tasks import Classification, TensorRows
+    >>> tiny = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    >>> encoder = rebuilt({"model_type": "bert", **tiny}, pooling="first", pooler=False, hidden=None, frozen=1)
+    >>> tokens = torch.tensor([[3, 7, 9], [4, 8, 0]])
+    >>> inputs = {"tokens": tokens, "types": tokens * 0, "mask": tokens > 0}
+    >>> rows = TensorRows(inputs, torch.tensor([0, 1]), lengths=torch.tensor([3, 2]))
+    >>> [task] = with_frozen_rows([Task("rte", Classification(2), {"train": rows})], encoder, room=2**20)
+    >>> task.splits["train"].batch(np.array([1])).inputs["hidden"].shape
+    torch.Size([1, 2, 16])
     """
     able = [task for task in tasks if task.kind.sees != "choices"]
     splits = [(len(rows), task.name, split) for task in able for split, rows in task.splits.items()]

@@ -12,7 +12,13 @@ from rota.tasks import MASKED, Kind, Span
 
 class Head(nn.Module):
     """A linear layer, or two, on what the task's kind sees: the row, each choice, each token, or the row beside the
-    means over some places in it."""
+    means over some places in it.
+
+    >>> from rota.tasks import Classification, Tagging
+    >>> features = Features(torch.zeros(2, 16), torch.zeros(2, 5, 16), torch.ones(2, 5, dtype=torch.bool))
+    >>> Head(Classification(3), width=16)(features).shape, Head(Tagging(9), width=16)(features).shape
+    (torch.Size([2, 3]), torch.Size([2, 5, 9]))
+    """
 
     def __init__(self, kind: Kind, width: int, style: HeadStyle = HeadStyle()) -> None:  # noqa: B008 - immutable
         super().__init__()

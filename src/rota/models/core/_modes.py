@@ -10,7 +10,15 @@ from torch import nn
 
 @contextlib.contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Inside, the model is in evaluation mode; afterwards every module is in the mode in which it was found."""
+    """Inside, the model is in evaluation mode; afterwards every module is in the mode in which it was found.
+
+    >>> model = nn.Dropout(0.5)
+    >>> with evaluating(model):
+    ...     model.training
+    False
+    >>> model.training
+    True
+    """
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:

@@ -23,6 +23,13 @@ class MultiTaskModel(nn.Module):
         style: What the heads are made of; by default as the encoder suggests.
 
     The call `model(task, inputs)` is all that training needs: any module that answers it can be trained.
+
+    >>> import torch
+    >>> from rota.models import SmallConv
+    >>> from rota.tasks import Classification
+    >>> model = MultiTaskModel(SmallConv(side=8), {"digit": Classification(10), "parity": Classification(2)})
+    >>> model("parity", {"image": torch.zeros(3, 1, 8, 8)}).shape
+    torch.Size([3, 2])
     """
 
     def __init__(
@@ -117,6 +124,13 @@ class MultiTaskModel(nn.Module):
 
 
 def check_name(name: str) -> None:
-    """Refuse the name of a task that torch cannot hold."""
+    """Refuse the name of a task that torch cannot hold.
+
+    >>> check_name("rte")
+    >>> check_name("glue.rte")
+    Traceback (most recent call last):
+        ...
+    rota.errors.RotaError: A head expects a name without dots that torch does not use. Found 'glue.rte'.
+    """
     if not name or "." in name or hasattr(nn.ModuleDict, name) or hasattr(nn.ParameterDict, name):
         raise RotaError(f"A head expects a name without dots that torch does not use. Found '{name}'.")

@@ -13,10 +13,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from rota.errors import RotaError, missing_package
+from rota.errors import RotaError
 from rota.models.core._features import Encoder, Features, HeadStyle
 from rota.models.core._stack import Stack, hide_padding
-from rota.pretrained import locate
+from rota.pretrained import load_pretrained, locate, transformers_package
 from rota.tasks import repeated
 
 Pooling = Literal["mean", "first", "pooled"]
@@ -28,11 +28,19 @@ class Pretrained(Encoder):
 
     Args:
         transformer: The model of `transformers`; `pretrained` loads one by name.
-        pooling: What stands for a row: the mean of its tokens (as sentence encoders such as `minilm` were trained),
-            its first token (001, 002), or what the model's own pooler makes of that (000).
-        hidden: Width of a ReLU layer in the heads (003: 256); None for linear heads.
+        pooling: How the tokens of a row become one vector: their mean (as sentence encoders such as `minilm` were
+            trained), the first token (Glover & Hokamp 2019; Pilault et al. 2021), or the model's own pooler (Fang &
+            Alqatari).
+        hidden: Width of a ReLU layer in the heads (256 in Kourdis et al. 2024); None for linear heads.
         frozen: Layers from below that are frozen, together with the embeddings: they are not trained, and their dropout
             never acts. "half" of them, rounded down; 0: everything is trained.
+
+    >>> from transformers import BertConfig, BertModel
+    >>> sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    >>> encoder = Pretrained(BertModel(BertConfig(vocab_size=50, **sizes)), pooling="mean", frozen="half")
+    >>> tokens = torch.tensor([[3, 7, 9]])
+    >>> encoder({"tokens": tokens, "types": tokens * 0, "mask": tokens > 0}).rows.shape, encoder.frozen
+    (torch.Size([1, 16]), 1)
     """
 
     def __init__(
@@ -190,46 +198,52 @@ def pretrained(
         pooling: See `Pretrained`; by default the mean for `minilm` and other sentence encoders, else the first token.
         hidden, frozen: See `Pretrained`.
         dropout: In all of its layers; None: as it was pretrained.
+
+    >>> import tempfile
+    >>> from transformers import BertConfig, BertModel
+    >>> sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Pretrained(BertModel(BertConfig(vocab_size=50, **sizes))).export(folder)
+    ...     encoder = pretrained(folder, frozen=1)
+    >>> encoder.width, encoder.pooling, encoder.frozen
+    (16, 'first', 1)
     """
-    transformers = _transformers()
-    place = locate(name)
-    pooling = pooling or _usual_pooling(place)
-    try:
-        with _quiet():
-            config = transformers.AutoConfig.from_pretrained(place)
-            _set_dropout(config, dropout)
-            options = _pooler_option(config, pooling == "pooled")
-            found = transformers.AutoModel.from_pretrained(place, config=config, dtype=torch.float32, **options)
-    except (OSError, ValueError) as error:
-        said = " ".join(str(error).split())[:300]
-        raise RotaError(
-            f"Expected an encoder '{name}': minilm, a folder with config.json and weights, or a name on the hub. "
-            f"Found: {said}"
-        ) from error
+    pooling = pooling or _usual_pooling(locate(name))
+    with _quiet():
+        config = load_pretrained("config", name)
+        _set_dropout(config, dropout)
+        options = _pooler_option(config, pooling == "pooled")
+        found = load_pretrained("model", name, config=config, dtype=torch.float32, **options)
     return Pretrained(found, pooling, hidden, frozen)
 
 
 def vocabulary_of(name: str) -> int:
-    """How many tokens the encoder of this name knows; its weights are not read."""
-    return int(_transformers().AutoConfig.from_pretrained(locate(name)).vocab_size)
+    """How many tokens the encoder of this name knows; its weights are not read.
+
+    >>> import tempfile
+    >>> from transformers import BertConfig
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     BertConfig(vocab_size=50).save_pretrained(folder)
+    ...     vocabulary_of(folder)
+    50
+    """
+    return int(load_pretrained("config", name).vocab_size)
 
 
 def rebuilt(config: dict[str, Any], pooling: Pooling, pooler: bool, hidden: int | None, frozen: int = 0) -> Pretrained:
-    """An encoder as `Pretrained.describe` says, with weights that are still to be loaded."""
-    transformers = _transformers()
-    content = dict(config)
+    """An encoder as `Pretrained.describe` says, with weights that are still to be loaded.
+
+    >>> tiny = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    >>> encoder = rebuilt({"model_type": "bert", **tiny}, pooling="first", pooler=False, hidden=None)
+    >>> type(encoder.transformer).__name__, encoder.width
+    ('BertModel', 16)
+    """
+    transformers = transformers_package()
+    content = {key: value for key, value in config.items() if key != "auto_map"}  # names code
     found = transformers.AutoConfig.for_model(content.pop("model_type"), **content)
     with _quiet():
-        model = transformers.AutoModel.from_config(found, **_pooler_option(found, pooler))
+        model = transformers.AutoModel.from_config(found, trust_remote_code=False, **_pooler_option(found, pooler))
     return Pretrained(model.float(), pooling, hidden, frozen)
-
-
-def _transformers() -> Any:
-    try:
-        import transformers
-    except ImportError as error:
-        raise missing_package("A pretrained encoder", "transformers", "text") from error
-    return transformers
 
 
 def _usual_pooling(place: str) -> Pooling:
@@ -249,7 +263,7 @@ def _set_dropout(config: Any, dropout: float | None) -> None:
 
 def _pooler_option(config: Any, wanted: bool) -> dict[str, Any]:
     """Leave the pooler out where nobody looks at it: it would be trained by nothing."""
-    cls = _transformers().MODEL_MAPPING[type(config)]
+    cls = transformers_package().MODEL_MAPPING[type(config)]
     has = "add_pooling_layer" in inspect.signature(cls.__init__).parameters
     return {"add_pooling_layer": wanted} if has else {}
 

@@ -50,7 +50,11 @@ class Stack:
 
 
 def hide_padding(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """What is added to attention scores so that nobody looks at the padding: [N, L] makes [N, 1, 1, L]."""
+    """What is added to attention scores to mask the padding: [N, L] makes [N, 1, 1, L].
+
+    >>> hide_padding(torch.tensor([[True, True, False]]), torch.float32).exp().tolist()
+    [[[[1.0, 1.0, 0.0]]]]
+    """
     zero = torch.zeros((), dtype=dtype, device=mask.device)
     return torch.where(mask[:, None, None, :], zero, torch.finfo(dtype).min)
 

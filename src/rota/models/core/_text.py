@@ -20,6 +20,10 @@ class TinyText(Encoder):
         longest: Most tokens in a row.
         width: Numbers per token.
         dropout: After each layer.
+
+    >>> import torch
+    >>> TinyText(vocabulary=50, longest=10, width=16)({"tokens": torch.tensor([[3, 7, 0]])}).tokens.shape
+    torch.Size([1, 3, 16])
     """
 
     HEADS = 4

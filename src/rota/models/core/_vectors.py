@@ -31,6 +31,11 @@ class Embeddings(Vectors):
     Args:
         vocabulary: Number of tokens.
         width: Numbers per token.
+
+    >>> tokens = torch.tensor([[3, 7, 3]])
+    >>> found = Embeddings(vocabulary=50, width=8)(tokens, tokens > 0)
+    >>> found.shape, torch.equal(found[0, 0], found[0, 2])  # the same token, the same vector
+    (torch.Size([1, 3, 8]), True)
     """
 
     def __init__(self, vocabulary: int, width: int) -> None:
@@ -59,6 +64,14 @@ class FrozenLayers(Vectors):
 
     Where this differs from the released code of AutoSeM: that has no γ, which is the factor of ELMo. It adds nothing
     that the scalars could not learn, but lets them change together in one step.
+
+    >>> from transformers import BertConfig, BertModel
+    >>> sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    >>> vectors = FrozenLayers(BertModel(BertConfig(vocab_size=50, **sizes)))
+    >>> [name for name, parameter in vectors.named_parameters() if parameter.requires_grad]
+    ['scalars', 'factor']
+    >>> vectors.scalars.shape  # the embeddings and two layers
+    torch.Size([3])
     """
 
     def __init__(self, encoder: PreTrainedModel) -> None:

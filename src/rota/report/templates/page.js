@@ -1,13 +1,12 @@
 // Figures are drawn when they come into sight, the others one after the other: a long page can be read at once.
-const { template, config } = JSON.parse(document.getElementById("common").textContent);
+const { template, config, reload } = JSON.parse(document.getElementById("common").textContent);
 const figures = [...document.querySelectorAll(".plotly-graph-div")];
 const waiting = new Set(figures);
 const dragmode = matchMedia("(pointer: coarse)").matches ? false : "zoom"; // where fingers scroll, no zoom by dragging
 
-// What follows from other numbers is not in the page twice: bands around lines, and what tiles are called.
+// What follows from other numbers is not in the page twice: bands around lines.
 function unpack(trace) {
   const { meta, x, legendgroup } = trace;
-  if (meta?.columns) trace.customdata = meta.rows.map((row) => meta.columns.map((column) => `${row}: ${column}`));
   if (!meta?.low) return [trace];
   const { low, high, runs, fill } = meta;
   trace.customdata = low.map((value, k) => [value, high[k], runs[k] ?? runs]);
@@ -52,21 +51,46 @@ for (const legend of document.querySelectorAll(".legend")) {
   }
 }
 
+// A box above a long table leaves the rows whose heading has in it what one writes.
+for (const box of document.querySelectorAll(".filter")) {
+  const rows = [...box.nextElementSibling.querySelectorAll("tbody tr")];
+  box.hidden = false;
+  box.addEventListener("input", () => {
+    const wanted = box.value.trim().toLowerCase();
+    for (const row of rows) row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
+  });
+}
+
+// What is wider than its place fades out on the side where there is more.
+const wide = [...document.querySelectorAll(".scroll")];
+const fade = (own) => own.classList.toggle("more", own.scrollLeft + own.clientWidth < own.scrollWidth - 2);
+const widths = new ResizeObserver((places) => places.forEach((place) => fade(place.target)));
+for (const own of wide) {
+  own.addEventListener("scroll", () => fade(own), { passive: true });
+  widths.observe(own);
+}
+
 // Paper is narrower than most screens and cannot be scrolled: figures are drawn anew, what is still too wide shrinks.
 function fit() {
   document.documentElement.classList.add("paper");
   figures.forEach(draw);
   for (const figure of figures) Plotly.relayout(figure, { width: figure.clientWidth });
-  for (const wide of document.querySelectorAll(".scroll")) {
-    wide.style.zoom = Math.min(1, wide.clientWidth / wide.scrollWidth);
-  }
+  for (const own of wide) own.style.zoom = Math.min(1, own.clientWidth / own.scrollWidth);
 }
 
 function unfit() {
   document.documentElement.classList.remove("paper");
-  for (const wide of document.querySelectorAll(".scroll")) wide.style.zoom = "";
+  for (const own of wide) own.style.zoom = "";
   for (const figure of figures) Plotly.relayout(figure, { width: null, autosize: true });
 }
 
 addEventListener("beforeprint", fit);
 addEventListener("afterprint", unfit);
+
+// While a run is watched, its page is written again and again. Nobody who is looking for a task is interrupted.
+if (reload) {
+  setInterval(() => {
+    const busy = document.hidden || [...document.querySelectorAll(".filter")].some((box) => box.value);
+    if (!busy) location.reload();
+  }, 1000 * reload);
+}

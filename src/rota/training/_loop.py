@@ -1,0 +1,268 @@
+"""The loop."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from rota.callbacks import RunStart
+from rota.engine import Trainer, make_engine
+from rota.errors import RotaError
+from rota.evaluation import RunAccess, evaluation_budget, evaluation_tasks
+from rota.interrupts import at_step_ends, stop
+from rota.policies import Policy
+from rota.runlog import LOG, SUMMARY, LogWriter, Run, write_json
+from rota.settings import Settings
+from rota.sources import Moment, Source
+from rota.streams import Streams, rows_per_step
+from rota.tasks import Task
+from rota.training._best import BestTracker
+from rota.training._callbacks import Callbacks
+from rota.training._checkpoint import Checkpoints
+from rota.training._checkpointer import Checkpointer
+from rota.training._distributed import DistributedContext
+from rota.training._elastic import divided, told
+from rota.training._ending import summarise
+from rota.training._evaluations import Evaluations
+from rota.training._feedback_queue import FeedbackQueue
+from rota.training._feeds import Feeds
+from rota.training._folder import DISK_FULL, check_same, describe, disk_full, make_folder, note_start, refuse_old
+from rota.training._own_model import load_weights, try_first_rows
+from rota.training._resolve import resolve_engine
+from rota.training._stopping import Stopping
+
+FLUSH = 100  # lines of the log that may wait in memory
+
+
+class TrainingLoop:
+    """One run while it happens."""
+
+    before: Sequence[Run] = ()
+    callbacks: Callbacks
+    asked: bool = False  # whether a callback may end the run
+    other_versions: str | None = None  # than it was started with
+
+    def __init__(
+        self,
+        model: nn.Module,
+        tasks: Sequence[Task],
+        policy: Policy,
+        folder: Path,
+        settings: Settings,
+        stream: Streams,
+        sources: Sequence[Source],
+        context: DistributedContext,
+        own: Trainer,
+        began_in: int,
+    ) -> None:
+        self.tasks, self.policy, self.folder, self.context = tasks, policy, folder, context
+        trained = [task for task in tasks if task.trained]
+        rows = rows_per_step(trained, settings.batch_size, settings.accumulate * began_in)
+        self.stream = stream(
+            trained, policy, rows, settings.seed, context.shard, settings.num_workers, settings.group_lengths
+        )
+        heard = any(source.each_step and (policy.hears is None or source.says in policy.hears) for source in sources)
+        own_part = divided(settings, tasks, began_in, context.shard.world)
+        self.divided, self.not_captured = resolve_engine(own_part, heard or self.stream.needs_outcome, own)
+        asked = {"batch_size": settings.batch_size, "accumulate": settings.accumulate}
+        self.settings = self.divided.model_copy(update=asked)
+        self.engine = make_engine(model, tasks, self.divided, context.accelerator, own)
+        try_first_rows(self.engine.learner, trained)
+        limited = evaluation_tasks(tasks, settings.eval_rows)
+        self.access = RunAccess(
+            self.engine, self.settings, policy, trained, limited, rows, context.shard, context.gather
+        )
+        self.evaluations = Evaluations(self.access, tasks, evaluation_budget(settings, tasks, rows))
+        self.stream.connect(self.access)
+        self.feeds = Feeds(sources, policy, self.access)
+        self.best = BestTracker(settings.best, settings.patience)
+        self.stopping = Stopping(context, self.settings.delay or 0)
+
+    def run(self, start: int) -> None:
+        """The loop on one screen."""
+        self._announce(start)
+        self.checkpointer.start_clock()
+        if self.was != self.hardware:
+            parts = {"batch_size": self.divided.batch_size, "accumulate": self.divided.accumulate}
+            self.queue.note({"kind": "resumed", "step": start, **self.hardware, **parts})
+        if start == 0:
+            self._evaluate(0)
+        with at_step_ends():
+            done = self._train(start)
+        self._end(done)
+
+    def _train(self, start: int) -> int:
+        """All steps but those that were made before; how many there are then."""
+        steps, done = self.settings.steps, start
+        for step in range(start, steps):
+            if self.best.stops:
+                break
+            plan = self.stream.next(step)
+            if plan is None:
+                break
+            outcome = self.engine.update(plan, self.feeds.after_update)
+            self.queue.step(plan, outcome)
+            done = step + 1
+            for heard in self.callbacks.steps:
+                heard(done)
+            try:
+                self._end_step(done, outcome.skipped)
+                if evaluates := self.evaluations.is_time(done, self.best.last_step, self.stream):
+                    self._evaluate(done, last=done == steps)
+                if self.feeds.at_step_end:
+                    for line in self.feeds.stepped(Moment(done, done == steps, plan.choice)):
+                        self.queue.note(line)
+                ends = self.stopping.ends_at(done)
+                if ends or self.checkpointer.is_time(done, evaluates):
+                    self.checkpointer.save(done)
+                if ends:
+                    raise stop(self.folder, done)
+                if self.log is not None and self.log.waiting >= FLUSH:
+                    self.log.flush()
+            except OSError as error:
+                self.checkpointer.rescue(done, error)
+        return done
+
+    def _announce(self, start: int) -> None:
+        settings = self.settings
+        self.callbacks.on_start(RunStart(self.folder, self.tasks, settings, start, lambda: self.engine.captures))
+        notices = [f"{task.name}: {task.notes['made']}" for task in self.tasks if "made" in task.notes]
+        notices.append(self.evaluations.budget.told())
+        notices += [told(self.was, self.hardware, self.divided)] if self.was != self.hardware else []
+        notices += [f"engine: eager, because {self.not_captured}"] if self.not_captured else []
+        for notice in [*notices, self.stream.notice, self.other_versions]:
+            if notice:
+                self.callbacks.on_notice(notice)
+        self.engine.tell_fallback_to(lambda reason: self.callbacks.on_notice(f"engine: {reason}"))
+
+    def _end(self, done: int) -> None:
+        if self.best.last_step != done:
+            self._evaluate(done, last=True)  # no further round fitted into the steps
+        elif not self.best.last_is_whole:  # somebody ended it
+            self.best.last, self.best.last_is_whole = self.evaluations.reported(), True
+            self._note_evaluation(done, self.best.last)
+        self.queue.finish()
+        try:
+            self.checkpointer.save(done)
+        except OSError as error:
+            self.checkpointer.rescue(done, error)
+        self._summarise(done)
+
+    def _end_step(self, done: int, skipped: bool) -> None:
+        ended = self.stream.ended(done, skipped)
+        if ended is None:
+            return
+        self.queue.note(ended.line)
+        if ended.failure is not None:
+            self.checkpointer.save(done)
+            raise RotaError(f"{ended.failure} Everything up to step {done} is saved in {self.folder}.")
+
+    def writes(self, resume: bool | str) -> bool:
+        """Whether this process is going to write into the folder."""
+        if not resume:
+            refuse_old(self.folder, inner=bool(self.before))  # before a folder is made for anything
+        return self.context.writes and not (resume and (self.folder / SUMMARY).is_file())
+
+    def open(self, resume: bool | str, elastic: bool = False) -> int | None:
+        """Make the run folder or go back into it; return the step to start from, None if all is done."""
+        if not resume:
+            refuse_old(self.folder, inner=bool(self.before))
+            self.context.wait()
+            if self.context.writes:
+                make_folder(self.folder, self._describe())
+            self.context.wait()
+        run = Run(self.folder)
+        self.checkpoints = Checkpoints(self.folder, run.info["id"])
+        found = None if run.finished else self.checkpoints.load(resume if isinstance(resume, str) else None)
+        self.was, self.hardware = check_same(run, self._describe(), found and found[0].get("hardware"), elastic)
+        torch.set_num_threads(run.info["threads"])
+        if run.finished:
+            load_weights(self.access.model, self.checkpoints.load_best(run.summary["best"]["step"]))
+            return None
+        if self.context.writes:
+            self.other_versions = note_start(self.folder, self._describe())
+        if self.context.writes:
+            # Where an older one was asked for, the newer ones go before the log is cut back behind them.
+            self.checkpoints.drop_after(found[0]["step"] if found else 0)
+        self.log = LogWriter(self.folder / LOG, found[0]["log"] if found else 0) if self.context.writes else None
+        skips = self.settings.on_nan == "skip" or self.stream.needs_outcome  # a round leaves a broken branch out
+        self.queue = FeedbackQueue(
+            self.policy, self._write, self.settings.delay or 0, skips, self.feeds.word, self.settings.log_rows
+        )
+        self.checkpointer = Checkpointer(
+            self.folder,
+            self.checkpoints,
+            self.context,
+            self.engine,
+            self.stream,
+            self.best,
+            self.log,
+            {"policy": self.policy, "queue": self.queue, "feeds": self.feeds},
+            self.settings,
+            self.hardware,
+        )
+        return self.checkpointer.restore(*found) if found else 0
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if self.log is not None:
+            self.log.write(line)
+        for heard in self.callbacks.lines:
+            heard(line)
+
+    def _describe(self) -> dict[str, Any]:
+        listen, budget = self.feeds.describe(), self.evaluations.budget
+        return describe(self.access, self.tasks, self.stream, listen, budget, self.context)
+
+    def close(self) -> None:
+        """Write what still waits in memory, where one looks for the reason of a crash; leave the model as any other."""
+        self.engine.close()
+        self.stream.close()
+        if self.log is not None:
+            with contextlib.suppress(OSError):
+                self.log.close()
+
+    def _evaluate(self, done: int, last: bool = False) -> None:
+        """Look at the rows by which models are compared during the whole run; at the end at all of them, too."""
+        compared, whole = self.evaluations.compared(), not self.evaluations.budget.all_at_end
+        result = self.evaluations.reported() if last and not whole else compared
+        lines = self.feeds.evaluated(Moment(done, done == self.settings.steps, None, result))
+        reason = self._note_evaluation(done, result)
+        for line in lines:
+            self.queue.note(line)
+        if done and self.best.hear(done, compared, result, last or whole) and self.context.writes:
+            self.checkpointer.remember_best(done)
+        if self.asked:
+            reason = self.context.gather(reason)[0]  # all processes as the first one
+        if reason:
+            self.best.stop(reason)
+
+    def _note_evaluation(self, done: int, result: dict[str, Any]) -> str | None:
+        """Log an evaluation and pass it to the callbacks; return a reason to end the run, if one has one."""
+        mixture = self.stream.expected_shares(done)
+        self.queue.note({"kind": "eval", "step": done, **result, "mixture": mixture})
+        return self.callbacks.on_evaluate(done, result, mixture)
+
+    def _summarise(self, done: int) -> None:
+        """Score the best model on the test rows, and on all dev rows, and write how the run ended."""
+        assert self.best.best_step is not None
+        self.context.wait()
+        scores: dict[int, dict[str, Any]] = {}
+        for step in sorted(self.best.kept_steps, key=lambda step: step == self.best.best_step):  # that one stays
+            load_weights(self.access.model, self.checkpoints.load_best(step))
+            scores[step] = {"test": self.evaluations.reported("test")}
+            if self.evaluations.budget.all_at_end:
+                known = self.best.last if step == done else None
+                scores[step]["dev"] = known or self.evaluations.reported()
+        if self.context.writes:
+            seconds = {"seconds": self.checkpointer.seconds, "listening": self.feeds.seconds}
+            summary = summarise(done, self.best, scores, self.queue, self.engine, seconds, self.before)
+            try:
+                write_json(self.folder / SUMMARY, summary)
+            except OSError as error:
+                raise (disk_full(self.folder, done) if error.errno in DISK_FULL else error) from error
+        self.context.wait()
