@@ -31,6 +31,7 @@ ROOMS = [
         "notebooks",
         "plugins",
         "interrupts",
+        "turns",
         "feedback",
         "seeds",
         "schedules",

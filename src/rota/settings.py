@@ -76,10 +76,10 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
         "auto", description="mixed precision; auto is bf16 on a GPU that has it"
     )
     device: Literal["auto", "cpu"] = Field("auto", description="where to train")
-    engine: Literal["auto", "eager", "graph", "compile"] = Field(
+    engine: Literal["auto", "eager", "stack", "graph", "compile"] = Field(
         "auto",
-        description="how a step is executed: eager; graph: as a CUDA graph; compile: as one with compiled layers, for "
-        "long runs; auto: graph where possible",
+        description="how a step is executed: eager; stack: in one pass with other runs of a comparison; graph: as a "
+        "CUDA graph; compile: as one with compiled layers, for long runs; auto: graph on a GPU, stack in comparisons",
     )
     eval_every: Count | None = Field(
         None,
@@ -99,6 +99,10 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
         "score",
         description="which checkpoint is the best: highest average score, lowest average loss, the last; each: as "
         "score, and the best one of each task beside it",
+    )
+    keep: Literal["all", "best", "logs"] = Field(
+        "all",
+        description="what stays of a finished run: all; best: log and best model; logs: what tables and reports need",
     )
     patience: Count | None = Field(None, description="stop after so many evaluations without improvement")
     on_nan: Literal["stop", "skip"] = Field("stop", description="what to do when a loss is not a number")

@@ -458,7 +458,7 @@ def test_a_gradient_that_is_no_number_is_a_loss_that_is_none(captured, engine):
 
 def test_settings_decide_where_nothing_can_be_captured(monkeypatch):
     def settled(settings, listens, own=Trainer()):  # noqa: B008 - immutable
-        return resolve_engine(resolve_precision(settings, own), listens, own)
+        return resolve_engine(resolve_precision(settings, own), listens, own, torch.nn.Linear(1, 1))
 
     nobody_asked = Settings(precision="no", engine="eager", delay=0)
     assert settled(Settings(), listens=False) == (nobody_asked, None)

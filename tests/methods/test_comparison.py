@@ -16,7 +16,7 @@ import yaml
 from rota.analysis import read_claims
 from rota.comparisons import BASELINES, Comparison, equal_cost, make_comparison, run_comparison
 from rota.comparisons._cells import is_finished
-from rota.comparisons._processes import work_through
+from rota.comparisons._processes import Labour, work_through
 from rota.errors import RotaError
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
@@ -169,7 +169,9 @@ def die_or_square(item):
 
 def test_a_process_that_dies_takes_only_its_own_work_with_it():
     items = ["a", "die", "wrong", "b", "die", "c"]
-    ended = [(item, said) for kind, item, said in work_through(items, die_or_square, 2) if kind in ("done", "died")]
+    ended = [
+        (item, said) for kind, item, said in work_through(items, Labour(die_or_square), 2) if kind in ("done", "died")
+    ]
     assert sorted(item for item, _ in ended) == sorted(items)
     assert all("its process died" in said for item, said in ended if item == "die")
     assert [said for item, said in ended if item not in ("die", "wrong")] == [None] * 3
@@ -186,10 +188,10 @@ def test_what_is_compared_can_be_read_from_its_folder():
 def test_processes_do_not_outlive_a_parent_that_was_killed(tmp_path):
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from rota.comparisons._processes import work_through\n"
+        "from rota.comparisons._processes import Labour, work_through\n"
         "from sleeping import say_and_sleep\n"
         "if __name__ == '__main__':\n"
-        "    list(work_through([sys.argv[1]], say_and_sleep, 1))\n"
+        "    list(work_through([sys.argv[1]], Labour(say_and_sleep), 1))\n"
     )
     (tmp_path / "sleeping.py").write_text(
         "import os, pathlib, time\n"

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rota.comparisons._comparison import Cell, Comparison
-from rota.comparisons._processes import work_through
+from rota.comparisons._processes import Labour, even, work_through
 from rota.errors import RotaError
 from rota.plans import Plan, make_plan
 from rota.runlog import RUN, FolderBusyError, Run, written_steps
+from rota.turns import Turns
+from rota.turns import places as company
 
 UNSETTLED = (None, "auto")  # a run fills these in
 HowItEnded = tuple[str, str]
 """The kind of the event, and what there is to say about it."""
+CellItem = tuple[str, dict[str, Any], str, bool]
+"""A cell for another process: its name, the fields of its plan, its folder, and whether to show a bar."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,9 @@ def run_comparison(comparison: Comparison, out: Path, jobs: int = 1, progress: b
     Args:
         comparison: What to train.
         out: A folder; each run gets one in it.
-        jobs: Processes at a time. How many threads a run has is part of its plan, so this changes no number.
-        progress: Whether each run shows a bar; only without other processes.
+        jobs: Processes at a time, each of which trains several runs side by side where that is faster. It changes no
+            number: threads are part of a plan, and a run in company has the numbers of the same run alone.
+        progress: Whether each run shows a bar; only where one is trained at a time.
 
     >>> import tempfile
     >>> from rota.comparisons import make_comparison
@@ -72,18 +77,27 @@ def run_comparison(comparison: Comparison, out: Path, jobs: int = 1, progress: b
 
 
 def _train_missing(cells: Sequence[Cell], out: Path, jobs: int, progress: bool) -> Iterator[Event]:
-    open_cells = []
+    by_name = {cell.name: cell for cell in cells}
+    items = []
     for cell in cells:
         if is_finished(cell.plan, cell.folder(out)):
             yield Event("kept", cell, Run(cell.folder(out)))
         else:
-            open_cells.append(cell)
-    if jobs > 1 and len(open_cells) > 1:
-        yield from _side_by_side(open_cells, out, jobs)
+            items.append((cell.name, cell.plan.model_dump(exclude_unset=True), str(cell.folder(out)), progress))
+    if not items:
         return
-    for cell in open_cells:
-        yield Event("started", cell)
-        yield _ended(cell, out, _trained(cell.plan, cell.folder(out), progress))
+    if jobs > 1 and len(items) > 1:
+        events = work_through(items, Labour(_work, _turns), jobs)
+    else:
+        turns, places = _turns(_work, items[0])
+        events = turns.work_through(items, even(len(items), places))
+    for kind, item, ended in events:
+        if kind == "done":
+            yield _ended(by_name[item[0]], out, ended)
+        elif kind == "died":
+            yield _ended(by_name[item[0]], out, ("failed", ended))
+        else:
+            yield Event(kind, by_name[item[0]] if item else None)
 
 
 def steps_done(cell: Cell, out: Path) -> int:
@@ -118,32 +132,28 @@ def is_finished(plan: Plan, folder: Path) -> bool:
     stored, asked = Run(folder).plan, json.loads(plan.model_dump_json())
     given = {name for name, value in asked.items() if value not in UNSETTLED}
     given -= {"best"} - plan.model_fields_set  # a method may have its own
+    given -= {"keep"}  # what stays of it says nothing about its numbers
     return all(stored.get(name) == asked[name] for name in given)
 
 
-def _side_by_side(cells: list[Cell], out: Path, jobs: int) -> Iterator[Event]:
-    by_name = {cell.name: cell for cell in cells}
-    items = [(cell.name, cell.plan.model_dump(exclude_unset=True), str(cell.folder(out))) for cell in cells]
-    for kind, item, ended in work_through(items, _work, jobs):
-        if kind == "done":
-            yield _ended(by_name[item[0]], out, ended)
-        elif kind == "died":
-            yield _ended(by_name[item[0]], out, ("failed", ended))
-        else:
-            yield Event(kind, by_name[item[0]] if item else None)
+def _turns(work: Callable[[CellItem], HowItEnded], first: CellItem) -> tuple[Turns[CellItem, HowItEnded], int]:
+    """What trains several runs in one process, and how many at a time."""
+    from rota.runs import side_by_side, take_turns  # late: it loads torch
+
+    return take_turns(work), side_by_side(make_plan(first[1]))
 
 
-def _work(item: tuple[str, dict[str, Any], str]) -> HowItEnded:
-    _, fields, folder = item
-    return _trained(make_plan(fields), Path(folder), progress=False)
+def _work(item: CellItem) -> HowItEnded:
+    _, fields, folder, progress = item
+    return _trained(make_plan(fields), Path(folder), progress and company() == 1)
 
 
 def _trained(plan: Plan, folder: Path, progress: bool) -> HowItEnded:
     """Train; how it ended."""
-    from rota.runs import run_plan  # late: it loads torch
+    from rota.runs import in_company, run_plan  # late: it loads torch
 
     try:
-        run_plan(plan, folder, resume=folder.is_dir(), progress=progress)
+        run_plan(in_company(plan, folder), folder, resume=folder.is_dir(), progress=progress)
     except FolderBusyError as error:
         return "left", str(error)
     except Exception as error:  # whatever it is, the others go on

@@ -19,8 +19,8 @@ BASELINES = ("uniform", "proportional", "union", "temperature")
 """Part of every comparison, unless switched off by name: many a clever mixer does not beat them."""
 COMPARISON = "comparison.json"
 """File of a comparison: what a reader of its folder has to know beside the runs."""
-UNNAMED = {"method": BASELINES[0]}
-"""What a variant is trained by that names no method: variants differ in what they name, and in nothing else."""
+UNNAMED = {"method": BASELINES[0], "keep": "logs"}
+"""What a variant has that says nothing else: variants differ in what they name. Tables and reports are made of logs."""
 SINGLE = "single-"
 """What variants are called in which one task is trained alone."""
 Budget = Literal["updates", "forwards"]

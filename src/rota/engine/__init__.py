@@ -6,10 +6,12 @@ from rota.engine._engine import AfterUpdate, Engine
 from rota.engine._graph import Several
 from rota.engine._learner import Learner
 from rota.engine._make import make_engine
+from rota.engine._members import TorchSurroundings, own_generator
 from rota.engine._optimizer import make_optimizer
 from rota.engine._own_objects import Trainer
 from rota.engine._probe import Passes, Probe, RowMeasure, probe
 from rota.engine._repeatable import repeatable, repeatably
+from rota.engine._stack_engine import why_not_stacked
 from rota.engine._step import AsyncScalars, Outcome, StepPlan, TaskBatch, at_least_float
 
 __all__ = [
@@ -25,11 +27,14 @@ __all__ = [
     "Several",
     "StepPlan",
     "TaskBatch",
+    "TorchSurroundings",
     "Trainer",
     "at_least_float",
     "make_engine",
     "make_optimizer",
+    "own_generator",
     "probe",
     "repeatable",
     "repeatably",
+    "why_not_stacked",
 ]

@@ -20,6 +20,7 @@ from rota.engine._step import AsyncScalars, Outcome, StepPlan, TaskBatch
 from rota.errors import RotaError
 from rota.signals import View
 from rota.tasks import Batch, Rows, RowStats, Task
+from rota.turns import give_way
 
 
 class EagerEngine:
@@ -53,6 +54,7 @@ class EagerEngine:
 
     def update(self, plan: StepPlan, after_update: AfterUpdate | None = None) -> Outcome:
         """One update of the model."""
+        give_way()
         learner, batches = self.learner, [self._pieces(part) for part in plan.parts]
         buffers = learner.buffers() if self._settings.on_nan == "skip" else []
         if self._on_cpu:  # whose kernels all repeat

@@ -26,6 +26,7 @@ from rota.engine._shapes import Shape, padded_rows
 from rota.engine._step import AsyncScalars, Outcome, StepPlan, TaskBatch
 from rota.signals import View
 from rota.tasks import Rows, RowStats, SupportsDeviceRows, Task
+from rota.turns import give_way
 
 
 @runtime_checkable
@@ -70,6 +71,7 @@ class GraphEngine:
 
     def update(self, plan: StepPlan, after_update: AfterUpdate | None = None) -> Outcome:
         """One update of the model."""
+        give_way()
         step = self._step(plan)
         if step is None:
             return self._eager.update(plan, after_update)

@@ -12,6 +12,7 @@ from rota.engine._engine import Engine
 from rota.engine._graph import GraphEngine
 from rota.engine._learner import Learner
 from rota.engine._own_objects import Trainer
+from rota.engine._stack_engine import StackEngine
 from rota.settings import Settings
 from rota.tasks import Task
 
@@ -40,6 +41,8 @@ def make_engine(
     >>> type(make_engine(model, tasks, settings, Accelerator(cpu=True))).__name__
     'EagerEngine'
     """
-    captured = settings.engine != "eager"
+    captured = settings.engine in ("graph", "compile")
     learner = Learner(model, tasks, settings, accelerator, captured, own)
+    if settings.engine == "stack":
+        return StackEngine(learner)
     return GraphEngine(learner, tasks) if captured else EagerEngine(learner)

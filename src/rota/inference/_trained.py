@@ -164,6 +164,11 @@ class Trained(Answering):
         """The best model, on the accelerator if there is one."""
         checkpoints = Checkpoints(self.run.folder, self.run.info["id"])
         steps = checkpoints.best_steps()
+        if not steps and self.run.finished:
+            raise RotaError(
+                f"Expected a model in {self.run.folder}. Found a run that kept its logs alone, as runs of comparisons "
+                f"do. Train it with Plan(keep='best')."
+            )
         if not steps:
             raise RotaError(f"Expected a model in {self.run.folder}. Found none yet: the run was not evaluated so far.")
         best: dict[str, Any] = self.run.summary["best"] if self.run.finished else {"step": steps[-1]}

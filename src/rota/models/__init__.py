@@ -5,6 +5,7 @@ from rota.models._save import build_model, load_model, save_model
 from rota.models.camtl import BEGINNINGS, CAMTL, Parts, camtl, make_parts
 from rota.models.core import (
     Conditional,
+    Drop,
     Embeddings,
     Encoder,
     Features,
@@ -16,10 +17,12 @@ from rota.models.core import (
     PairBiLSTM,
     Pretrained,
     SmallConv,
+    StackedEncoder,
     TinyText,
     Whose,
     evaluating,
     pretrained,
+    stacked,
     with_frozen_rows,
 )
 
@@ -27,6 +30,7 @@ __all__ = [
     "BEGINNINGS",
     "CAMTL",
     "Conditional",
+    "Drop",
     "Embeddings",
     "Encoder",
     "Features",
@@ -39,6 +43,7 @@ __all__ = [
     "Parts",
     "Pretrained",
     "SmallConv",
+    "StackedEncoder",
     "TinyText",
     "Whose",
     "build_model",
@@ -49,6 +54,7 @@ __all__ = [
     "make_parts",
     "pretrained",
     "save_model",
+    "stacked",
     "tokenizer_name",
     "with_frozen_rows",
 ]

@@ -11,6 +11,7 @@ from rota.errors import unknown_name
 from rota.models import tokenizer_name
 from rota.plans._plan import Plan
 from rota.tasks import Task, adjust_tasks, halve_dev, limit_rows
+from rota.turns import shared
 
 
 def reading_of(plan: Plan) -> Reading:
@@ -31,7 +32,9 @@ def tasks_of(plan: Plan) -> list[Task]:
     >>> [task.name for task in tasks_of(make_plan({"tasks": ["digits"], "only": ["left", "right"]}))]
     ['left', 'right']
     """
-    tasks = limit_rows(load_tasks(plan.tasks, reading_of(plan)), plan.rows)
+    reading = reading_of(plan)
+    read = shared(("tasks", tuple(plan.tasks), reading), lambda: load_tasks(plan.tasks, reading))
+    tasks = limit_rows(read, plan.rows)
     if plan.halve_dev:
         tasks = halve_dev(tasks)
     changes = {name: change.model_dump(exclude_unset=True) for name, change in plan.per_task.items()}

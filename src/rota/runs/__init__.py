@@ -9,8 +9,19 @@ if TYPE_CHECKING:
     from rota.runs._adaptation import Adaptation, Adapting
     from rota.runs._forecast import Forecast, TaskForecast, forecast
     from rota.runs._run_plan import run_plan
+    from rota.runs._side_by_side import in_company, side_by_side, take_turns
 
-__all__ = ["Adaptation", "Adapting", "Forecast", "TaskForecast", "forecast", "run_plan"]
+__all__ = [
+    "Adaptation",
+    "Adapting",
+    "Forecast",
+    "TaskForecast",
+    "forecast",
+    "in_company",
+    "run_plan",
+    "side_by_side",
+    "take_turns",
+]
 
 _LATE = {
     "Adaptation": "_adaptation",
@@ -18,7 +29,10 @@ _LATE = {
     "Forecast": "_forecast",
     "TaskForecast": "_forecast",
     "forecast": "_forecast",
+    "in_company": "_side_by_side",
     "run_plan": "_run_plan",
+    "side_by_side": "_side_by_side",
+    "take_turns": "_side_by_side",
 }
 """All of it needs torch; naming it does not."""
 

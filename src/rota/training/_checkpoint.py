@@ -60,6 +60,11 @@ class Checkpoints:
             if path.name not in map(_name, steps):
                 _remove(path)
 
+    def remove(self, best: bool) -> None:
+        """Remove all checkpoints, and the best models, too, if asked."""
+        for kind in ("checkpoints", *(["best"] if best else [])):
+            _remove(self._folder / kind)
+
     def best_steps(self) -> list[int]:
         """The steps of the best models that are there, oldest first."""
         return sorted(int(path.name.removeprefix("step-")) for path in (self._folder / "best").glob("step-*"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,10 @@ from rota.training._checkpoint import Checkpoints
 from rota.training._distributed import DistributedContext
 from rota.training._folder import DISK_FULL, disk_full
 from rota.training._own_model import kept_weights, load_weights
+from rota.turns import own_time
 
 WRITING = 0.05  # share of the time that writing checkpoints may take
+FIRST = 2.0  # seconds without a checkpoint, in runs of which only results are kept
 NOT_OURS = (KeyError, TypeError, IndexError, AttributeError, ValueError, RuntimeError)
 """What reading a state of another program raises."""
 BRANCHES = "trial"  # the file of what a stream remembers of parameters inside of a round
@@ -63,12 +64,14 @@ class Checkpointer:
         self._memories = {**memories, "stream": stream, "best": best, "engine": engine}
         self._unwritten: dict[int, dict[str, torch.Tensor]] = {}  # best models by their steps
         self.seconds = 0.0
-        self._clock = self._saved = time.perf_counter()
-        self._writing = 0.0
+        self._clock = self._saved = own_time()
+        self._writing = (
+            0.0 if settings.keep == "all" else FIRST * WRITING
+        )  # nobody misses the first moments of many runs
 
     def start_clock(self) -> None:
         """Training begins or goes on now."""
-        self._clock = time.perf_counter()
+        self._clock = own_time()
 
     def remember_best(self, step: int) -> None:
         """The model as it is now is a best one. It is written with the next checkpoint: a run that dies before it finds
@@ -111,13 +114,12 @@ class Checkpointer:
             return done % settings.checkpoint_every == 0
         if not evaluated:
             return False
-        waited = time.perf_counter() - self._saved
+        waited = own_time() - self._saved
         return bool(self._context.gather(waited * WRITING >= self._writing)[0])  # all processes as the first one
 
     def save(self, done: int) -> None:
         """Write a checkpoint, and the best models that wait."""
-        now = time.perf_counter()
-        self.seconds, self._clock = self.seconds + now - self._clock, now
+        now = self._tick()
         state = {
             "step": done,
             "log": self._log.sync() if self._log is not None else None,
@@ -127,17 +129,43 @@ class Checkpointer:
             "seconds": self.seconds,
         }
         if self._context.writes:
-            kept = self._best.kept_steps
-            for step in sorted(self._unwritten.keys() & kept):
-                self._checkpoints.save_best(step, self._unwritten[step])
-            self._unwritten.clear()
+            self._write_best()
             learner, inside = self._learner, self._stream.tensors()
             tensors = {"model": kept_weights(learner.model), "optimizer": learner.optimizer_states.tensors()}
             self._checkpoints.save(done, {**tensors, **({BRANCHES: inside} if inside else {})}, state)
-            self._checkpoints.prune_best(kept)
+            self._checkpoints.prune_best(self._best.kept_steps)
         self._context.wait()
-        self._saved = time.perf_counter()
+        self._saved = own_time()
         self._writing = self._saved - now
+
+    def _tick(self) -> float:
+        now = own_time()
+        self.seconds, self._clock = self.seconds + now - self._clock, now
+        return now
+
+    def _write_best(self) -> None:
+        for step in sorted(self._unwritten.keys() & self._best.kept_steps):
+            self._checkpoints.save_best(step, self._unwritten[step])
+        self._unwritten.clear()
+
+    def finish(self, done: int) -> None:
+        """Training is over: write what stays of it, and what other processes have to read now."""
+        if self._settings.keep == "all":
+            self.save(done)
+            return
+        self._tick()
+        if self._context.writes and (self._settings.keep == "best" or self._context.shard.world > 1):
+            self._write_best()
+        self._context.wait()
+
+    def best_weights(self, step: int) -> dict[str, torch.Tensor]:
+        """Those of the best model of a step."""
+        return self._unwritten[step] if step in self._unwritten else self._checkpoints.load_best(step)
+
+    def tidy(self) -> None:
+        """The run has its summary: remove what is not to be kept."""
+        if self._context.writes and self._settings.keep != "all":
+            self._checkpoints.remove(best=self._settings.keep == "logs")
 
     def rescue(self, done: int, error: OSError) -> None:
         """The disk is full: give up the older checkpoint, save what was trained, and say what to do."""

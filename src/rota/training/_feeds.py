@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from rota.engine import AfterUpdate
 from rota.evaluation import RunAccess
 from rota.policies import Policy
 from rota.sources import Feed, Moment, Said, Source
+from rota.turns import own_time
 
 Ask = tuple[str, Callable[[Moment], Said | None]]
 """What a source says, and how to ask for it."""
@@ -52,7 +52,7 @@ class Feeds:
         return self._hear(self.at_step_end, moment)
 
     def _hear(self, asked: Sequence[Ask], moment: Moment) -> list[dict[str, Any]]:
-        began, lines = time.perf_counter(), []
+        began, lines = own_time(), []
         for word, ask in asked:
             said = ask(moment)
             if said is None:
@@ -63,7 +63,7 @@ class Feeds:
             if said.line is not None:
                 mixture = {"mixture": self._policy.expected_shares(moment.done)} if said.mixture else {}
                 lines.append({**said.line, **mixture})
-        self.seconds += time.perf_counter() - began
+        self.seconds += own_time() - began
         return lines
 
     def describe(self) -> list[dict[str, Any]]:

@@ -68,7 +68,7 @@ class TrainingLoop:
         )
         heard = any(source.each_step and (policy.hears is None or source.says in policy.hears) for source in sources)
         own_part = divided(settings, tasks, began_in, context.shard.world)
-        self.divided, self.not_captured = resolve_engine(own_part, heard or self.stream.needs_outcome, own)
+        self.divided, self.not_captured = resolve_engine(own_part, heard or self.stream.needs_outcome, own, model)
         asked = {"batch_size": settings.batch_size, "accumulate": settings.accumulate}
         self.settings = self.divided.model_copy(update=asked)
         self.engine = make_engine(model, tasks, self.divided, context.accelerator, own)
@@ -148,10 +148,11 @@ class TrainingLoop:
             self._note_evaluation(done, self.best.last)
         self.queue.finish()
         try:
-            self.checkpointer.save(done)
+            self.checkpointer.finish(done)
         except OSError as error:
             self.checkpointer.rescue(done, error)
         self._summarise(done)
+        self.checkpointer.tidy()
 
     def _end_step(self, done: int, skipped: bool) -> None:
         ended = self.stream.ended(done, skipped)
@@ -182,7 +183,8 @@ class TrainingLoop:
         self.was, self.hardware = check_same(run, self._describe(), found and found[0].get("hardware"), elastic)
         torch.set_num_threads(run.info["threads"])
         if run.finished:
-            load_weights(self.access.model, self.checkpoints.load_best(run.summary["best"]["step"]))
+            if self.settings.keep != "logs":
+                load_weights(self.access.model, self.checkpoints.load_best(run.summary["best"]["step"]))
             return None
         if self.context.writes:
             self.other_versions = note_start(self.folder, self._describe())
@@ -253,7 +255,7 @@ class TrainingLoop:
         self.context.wait()
         scores: dict[int, dict[str, Any]] = {}
         for step in sorted(self.best.kept_steps, key=lambda step: step == self.best.best_step):  # that one stays
-            load_weights(self.access.model, self.checkpoints.load_best(step))
+            load_weights(self.access.model, self.checkpointer.best_weights(step))
             scores[step] = {"test": self.evaluations.reported("test")}
             if self.evaluations.budget.all_at_end:
                 known = self.best.last if step == done else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 import torch
+from torch import nn
 
-from rota.engine import Trainer
+from rota.engine import Trainer, why_not_stacked
 from rota.errors import RotaError
 from rota.settings import Settings
 
@@ -40,13 +41,14 @@ def resolve_precision(settings: Settings, own: Trainer) -> Settings:
     return settings.model_copy(update={"precision": "bf16" if half else "no"})
 
 
-def resolve_engine(settings: Settings, waits: bool, own: Trainer) -> tuple[Settings, str | None]:
+def resolve_engine(settings: Settings, waits: bool, own: Trainer, model: nn.Module) -> tuple[Settings, str | None]:
     """The settings with an engine and a delay, and where a captured engine was wanted, why it is not used.
 
     Args:
         settings: With a precision.
         waits: Whether a policy needs the loss of each step: then losses are read at once, unless a delay is asked for.
         own: The user's own objects.
+        model: What is trained.
     """
     cuda = _on_cuda(settings)
     delay, engine, reason = settings.delay, settings.engine, None
@@ -54,7 +56,10 @@ def resolve_engine(settings: Settings, waits: bool, own: Trainer) -> tuple[Setti
         delay = DELAY if cuda and not waits and settings.on_nan == "stop" else 0
     if engine == "auto" and not cuda:
         engine = "eager"  # nobody expects anything else
-    if engine != "eager":
+    if engine == "stack":
+        reason = _why_alone(settings, cuda, own, model)
+        engine = "eager" if reason else "stack"
+    elif engine != "eager":
         reason = _why_eager(settings, cuda, own)
         engine = "eager" if reason else "compile" if engine == "compile" else "graph"
     return settings.model_copy(update={"delay": delay, "engine": engine}), reason
@@ -62,6 +67,20 @@ def resolve_engine(settings: Settings, waits: bool, own: Trainer) -> tuple[Setti
 
 def _on_cuda(settings: Settings) -> bool:
     return settings.device == "auto" and torch.cuda.is_available()
+
+
+def _why_alone(settings: Settings, cuda: bool, own: Trainer, model: nn.Module) -> str | None:
+    obstacles = {
+        "stacks are for CPUs": cuda,
+        "accelerator or optimizer are your own": own != Trainer(),
+        "several processes train together": int(os.environ.get("WORLD_SIZE", 1)) > 1,
+        "gradients are accumulated": settings.accumulate > 1,
+        "stacks train in single precision": settings.precision != "no",
+        "losses are read late": bool(settings.delay),
+        "each task has momenta of its own": settings.optimizer_per_task,
+    }
+    reason = next((reason for reason, holds in obstacles.items() if holds), None)
+    return reason or why_not_stacked(model)
 
 
 def _why_eager(settings: Settings, cuda: bool, own: Trainer) -> str | None:

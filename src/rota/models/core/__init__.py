@@ -10,11 +10,13 @@ from rota.models.core._modes import evaluating
 from rota.models.core._multitask import MultiTaskModel, check_name
 from rota.models.core._pretrained import Pooling, Pretrained, pretrained, rebuilt, vocabulary_of
 from rota.models.core._stack import hide_padding
+from rota.models.core._stacked import Drop, StackedEncoder, stacked
 from rota.models.core._text import TinyText
 from rota.models.core._vectors import Embeddings, FrozenLayers
 
 __all__ = [
     "Conditional",
+    "Drop",
     "Embeddings",
     "Encoder",
     "Features",
@@ -27,6 +29,7 @@ __all__ = [
     "Pooling",
     "Pretrained",
     "SmallConv",
+    "StackedEncoder",
     "TinyText",
     "Whose",
     "check_name",
@@ -34,6 +37,7 @@ __all__ = [
     "hide_padding",
     "pretrained",
     "rebuilt",
+    "stacked",
     "vocabulary_of",
     "with_frozen_rows",
 ]

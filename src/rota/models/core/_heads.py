@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor, nn
 
@@ -35,6 +37,16 @@ class Head(nn.Module):
                 if isinstance(module, nn.Linear):
                     nn.init.normal_(module.weight, std=style.deviation)
                     nn.init.zeros_(module.bias)
+
+    @functools.cached_property
+    def layers(self) -> list[nn.Linear]:
+        """Its linear layers; a ReLU stands between two."""
+        return [layer for layer in self.linear.modules() if isinstance(layer, nn.Linear)]
+
+    @property
+    def share(self) -> float:
+        """Of what it sees that dropout leaves out."""
+        return self.dropout.p if isinstance(self.dropout, nn.Dropout) else 0.0
 
     def forward(self, features: Features, spans: Tensor | None = None) -> Tensor:
         """Outputs for the kind's `losses`: [N, width], or [N, L, width] for tokens."""
