@@ -49,7 +49,7 @@ lint: .venv/installed ## style and types
 
 # Left out: what compares with another commit (against, golden), reads runs of yours (prediction), prints calls (trace),
 # or takes long (mutate, kills). What needs a GPU or $$ROTA_DATA skips itself without.
-BENCHMARKS := auto batchbald cpu datapath decisions engine gains hosts imports mix pool resume search selection survey \
+BENCHMARKS := auto batchbald cpu datapath decisions engine gains hosts imports mix pool resume search selection side_by_side survey \
 	training trials
 
 docs: .venv/installed ## the documentation as a site in build/site, seconds

@@ -40,7 +40,7 @@ def side_by_side(plan: Plan) -> int:
     >>> side_by_side(make_plan({"tasks": ["toytext"], "device": "cpu"}))
     1
     """
-    if _on_gpu(plan) or plan.start is not None:
+    if _on_gpu(plan) or plan.start is not None or plan.engine not in ("auto", "stack"):
         return 1
     tasks = tasks_of(plan)
     small = all(isinstance(task.inputs, Pictures) for task in tasks)  # others may be large, and slow to make
