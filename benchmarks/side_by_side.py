@@ -2,8 +2,8 @@
 
     python benchmarks/side_by_side.py [--pairs 3] [--seeds 10] [--steps 600] [--jobs 2]
 
-Five methods on digits, from the start of the command to its table and page, with the same evaluations. `apart` is one run
-after the other in each process (`--engine eager --keep all`, as comparisons did before there were stacks).
+Five methods on digits, from the start of the command to its table and page, with the same evaluations. `apart` is one
+run after the other in each process (`--engine eager --keep all`, as comparisons did before there were stacks).
 """
 
 from __future__ import annotations
