@@ -8,7 +8,7 @@ from rota.turns import surroundings
 
 
 class TorchSurroundings:
-    """The generators of a member's dropout: it finds that of the process as it left it, although other members have
+    """The generator of a member's dropout: it finds that of the process as it left it, although other members have
     drawn from it since.
 
     >>> own, other = TorchSurroundings(), TorchSurroundings()
@@ -21,27 +21,12 @@ class TorchSurroundings:
 
     def __init__(self) -> None:
         self.generator = torch.Generator()
-        cuda = torch.cuda.is_available()
-        # On a GPU every member has a stream, so that its graphs run beside those of others, and a state of the
-        # process's generator, which its graphs belong to.
-        self._stream = torch.cuda.Stream() if cuda else None
-        self._on_gpu = torch.Generator("cuda") if cuda else None
 
     def enter(self) -> None:
         torch.default_generator.set_state(self.generator.get_state())
-        if self._stream is not None and self._on_gpu is not None:
-            torch.cuda.set_stream(self._stream)
-            gpu_generator().graphsafe_set_state(self._on_gpu)
 
     def leave(self) -> None:
         self.generator.set_state(torch.default_generator.get_state())
-        if self._stream is not None:
-            self._on_gpu = gpu_generator().graphsafe_get_state()
-
-
-def gpu_generator() -> torch.Generator:
-    """The generator of the present GPU."""
-    return torch.cuda.default_generators[torch.cuda.current_device()]
 
 
 def own_generator() -> torch.Generator:

@@ -13,7 +13,6 @@ from torch import Tensor
 from rota.arrays import Ids
 from rota.feedback import Choice
 from rota.tasks import Batch
-from rota.turns import give_way, places
 
 
 @dataclass(frozen=True)
@@ -94,8 +93,6 @@ class AsyncScalars:
 
     def tolist(self) -> list[float]:
         if self._arrived is not None:
-            while places() > 1 and not self._arrived.query():
-                give_way()  # to other runs of this process, which have something to do
             self._arrived.synchronize()
         numbers: list[float] = self._numbers.tolist()
         return numbers if self._chosen is None else [numbers[k] for k in self._chosen]

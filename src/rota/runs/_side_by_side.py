@@ -16,8 +16,6 @@ from rota.turns import Turns, WorkItem, WorkResult
 
 PLACES = 6
 """Runs in one pass on a CPU: more are not faster, because their activations leave its caches."""
-STREAMS = 8
-"""Runs at a time on a GPU, each on a stream of its own: more are hardly faster."""
 
 
 def take_turns(work: Callable[[WorkItem], WorkResult]) -> Turns[WorkItem, WorkResult]:
@@ -42,9 +40,7 @@ def side_by_side(plan: Plan) -> int:
     >>> side_by_side(make_plan({"tasks": ["toytext"], "device": "cpu"}))
     1
     """
-    if _on_gpu(plan):
-        return STREAMS
-    if plan.start is not None or plan.engine not in ("auto", "stack"):
+    if _on_gpu(plan) or plan.start is not None or plan.engine not in ("auto", "stack"):
         return 1
     tasks = tasks_of(plan)
     small = all(isinstance(task.inputs, Pictures) for task in tasks)  # others may be large, and slow to make
