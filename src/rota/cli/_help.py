@@ -39,6 +39,7 @@ HELP_ALL = inspect.Parameter(
 
 
 PLACEHOLDERS = {"path": "PATH", "list[Path]": "PATH", "str": "NAME", "int": "N", "int range": "N", "float range": "X"}
+PLACEHOLDERS |= {"text": "NAME", "integer": "N", "integer range": "N"}  # as older versions of typer say
 """What stands for the value of a flag, instead of the name of its Python type."""
 
 
@@ -97,11 +98,19 @@ def _as_shown(parameters: list[Any], context: Any) -> list[Any]:
         elif parameter.is_flag:
             parameter.metavar = ""
         elif parameter.metavar is None:
-            shown = parameter.display_type(context).strip("<>")
+            shown = _type_of(parameter, context).strip("<>")
             parameter.metavar = PLACEHOLDERS.get(shown, shown)
         if parameter.name == "help":
             parameter.help = "show this help"
     return parameters
+
+
+def _type_of(parameter: Any, context: Any) -> str:
+    """What kind of value a flag takes; versions of typer before 0.29 have no word for it."""
+    if hasattr(parameter, "display_type"):
+        return str(parameter.display_type(context))
+    choices = getattr(parameter.type, "choices", None)
+    return f"[{'|'.join(map(str, choices))}]" if choices else str(parameter.type.name)
 
 
 def _shortened(told: str) -> str:
