@@ -88,6 +88,27 @@ class RoundLine(TypedDict):
     weights: dict[str, Measured]
 
 
+class TaskChangeLine(TypedDict):
+    """Tasks that came and left before a step, and the shares after that."""
+
+    __pydantic_config__ = STRICT  # type: ignore[misc]
+
+    step: Cardinal
+    added: list[str]
+    dropped: list[str]
+    mixture: dict[str, Measured]
+
+
+class ParkedLine(TypedDict):
+    """A task that is not drawn from a step on, and why; or drawn again."""
+
+    __pydantic_config__ = STRICT  # type: ignore[misc]
+
+    step: Cardinal
+    task: str
+    reason: NotRequired[str]
+
+
 class AnyLine(TypedDict):
     """A line of an unknown kind."""
 
@@ -106,6 +127,9 @@ LINES: Mapping[str, TypeAdapter[Any]] = {
     "observed": TypeAdapter(TasksLine),
     "arm": TypeAdapter(ArmLine),
     "round": TypeAdapter(RoundLine),
+    "tasks": TypeAdapter(TaskChangeLine),
+    "parked": TypeAdapter(ParkedLine),
+    "unparked": TypeAdapter(ParkedLine),
 }
 UNKNOWN = TypeAdapter(AnyLine)
 
