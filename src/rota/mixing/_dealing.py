@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,6 +35,10 @@ class Dealing:
     def handed_out(self) -> int:
         """Batches that are handed out for an update."""
         return self.accumulation * self.together
+
+    def rows_of_an_update(self, batch_sizes: Mapping[str, int]) -> dict[str, int]:
+        """Of each task, over all batches and processes."""
+        return {task: size * self.accumulation * self.world for task, size in batch_sizes.items()}
 
     @cached_property
     def shards(self) -> list[Shard]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rota.errors import RotaError
 from rota.feedback import Feedback
 from rota.mixing._decision import Decision, Means, described
 from rota.mixing._mix_log import MixLog
+from rota.mixing._parking import Parking
 from rota.policies import Policy
 from rota.sources import USUAL, EachStep, Listen
 
@@ -59,10 +60,12 @@ class Hearing:
         policy: Hears.
         source: Turns losses into what the policy hears.
         log: Takes what was delivered.
+        parking: Is told of losses that are no numbers.
     """
 
-    def __init__(self, policy: Policy, source: EachStep | None, log: MixLog | None) -> None:
-        self._policy, self._source, self._log = policy, source, log
+    def __init__(self, policy: Policy, source: EachStep | None, log: MixLog | None, parking: Parking) -> None:
+        self._policy, self._source, self._log, self._parking = policy, source, log, parking
+        self._present = frozenset(policy.tasks)
         self._measure = source.measure if source is not None else None
         self._feed = source.open(None) if source is not None else None  # type: ignore[arg-type]  # it needs no run
         self._waiting: deque[tuple[int, Any]] = deque()
@@ -73,6 +76,31 @@ class Hearing:
         self.observed = 0
         """Values that were reported between updates, and heard."""
         self._recent: dict[str, tuple[float, int]] = {}
+        self._events: deque[dict[str, Any]] = deque()  # lines that are written before the line of their step
+
+    @property
+    def listens(self) -> bool:
+        """Whether the policy hears of losses."""
+        return self._source is not None
+
+    @property
+    def tasks(self) -> set[str]:
+        """Tasks of which something waits."""
+        own = [entry for _, entry in self._waiting]
+        told = {task for entry in own if not isinstance(entry, list) for task in entry[0].tasks}
+        return told | {feedback.task for entry in own if isinstance(entry, list) for feedback in entry}
+
+    def change(self, policy: Policy, dropped: Iterable[str]) -> None:
+        """Another policy hears from now on; nobody hears of the tasks that were dropped."""
+        self._policy, self._present = policy, frozenset(policy.tasks)
+        if self._feed and (memory := self._feed.state_dict()).get("last"):  # a task that comes back begins anew
+            gone = set(dropped)
+            last = {task: loss for task, loss in memory["last"].items() if task not in gone}
+            self._feed.load_state_dict({**memory, "last": last})
+
+    def happen(self, line: dict[str, Any]) -> None:
+        """Something that the log says before the line of its step."""
+        self._events.append(line)
 
     def add(self, decision: Decision, means: Means) -> None:
         """All about a decision was told."""
@@ -87,36 +115,51 @@ class Hearing:
     def _hears(self, word: str | None) -> bool:
         return word is None or self._policy.hears is None or word in self._policy.hears
 
-    def deliver(self, until: int) -> None:
-        """Everything about the first `until` decisions."""
+    def deliver(self, until: int, drawn: int) -> None:
+        """Everything about the first `until` decisions, where `drawn` are drawn already."""
         while self._waiting and self._waiting[0][0] <= until:
             entry = self._waiting.popleft()[1]
             if isinstance(entry, list):
                 for feedback in entry:
-                    if self._hears(feedback.about):
+                    if feedback.task in self._present and self._hears(feedback.about):
                         self._policy.observe(feedback)
                 if self._log is not None:
                     self._log.report(entry)
             else:
-                self._settle(entry[0], entry[1].read() if isinstance(entry[1], Means) else entry[1])
+                self._settle(entry[0], entry[1].read() if isinstance(entry[1], Means) else entry[1], drawn)
 
-    def _settle(self, decision: Decision, losses: Mapping[str, float]) -> None:
+    def _settle(self, decision: Decision, losses: Mapping[str, float], drawn: int) -> None:
         values: dict[str, float] = {}
         for task, loss in losses.items():
+            present = task in self._present
+            if present and (parked := self._parking.hear(task, loss, drawn)):
+                self.happen(parked)
             if not math.isfinite(loss):
                 self._not_heard(decision, task, loss)
                 continue
             total, count = self._recent.get(task, (0.0, 0))
             self._recent[task] = total + loss, count + 1
-            if self._source is None:
+            if self._source is None or not present:
                 continue
             value = values[task] = self._measured(task, decision.step, loss)
             choice, word = decision.choice, self._source.says
             self._policy.observe(
                 choice.scored(value, word) if choice else Feedback(task, value, None, decision.step, about=word)
             )
+        self._write_events(decision.step)
         if self._log is not None:
             self._log.write(decision, losses, values)
+
+    def _write_events(self, until: int) -> None:
+        while self._events and self._events[0]["step"] <= until:
+            line = self._events.popleft()
+            if self._log is not None:
+                self._log.happen(line)
+
+    def close(self, drawn: int) -> None:
+        """Deliver and write all that waits."""
+        self.deliver(self.told, drawn)
+        self._write_events(drawn)
 
     def take_losses(self) -> dict[str, float]:
         """The mean loss of each task over the updates that were delivered since the last time."""
@@ -158,11 +201,13 @@ class Hearing:
             "observed": self.observed,
             "waiting": waiting,
             "feed": self._feed.state_dict() if self._feed else {},
+            **({"events": list(self._events)} if self._events else {}),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.told, self.unheard, self.observed = state["told"], state["unheard"], state["observed"]
         self._waiting = deque((position, _from_plain(entry)) for position, entry in state["waiting"])
+        self._events = deque(state.get("events", []))
         if self._feed and state["feed"]:
             self._feed.load_state_dict(state["feed"])
 

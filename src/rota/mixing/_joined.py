@@ -42,31 +42,55 @@ class JoinedDataset:
     """
 
     def __init__(self, datasets: Mapping[str, MapDataset]) -> None:
-        self.datasets = dict(datasets)
-        self._names = list(self.datasets)
-        ends = np.cumsum([len(own) for own in self.datasets.values()])
-        self._ends = ends
-        self.starts = dict(zip(self._names, (int(end) for end in [0, *ends[:-1]]), strict=True))
+        self.datasets: dict[str, MapDataset] = {}
+        self.starts: dict[str, int] = {}
+        self._parts: list[tuple[str, MapDataset, int]] = []  # name, rows, and the number of the first one
+        self._ends: Ids = np.zeros(0, dtype=np.int64)
+        self.grow(datasets)
+
+    def grow(self, datasets: Mapping[str, MapDataset]) -> None:
+        """Put more data sets behind those that are there, whose row numbers stay. One with the name of another one
+        stands for that name from now on.
+
+        >>> joined = join({"a": [1, 2]})
+        >>> joined.grow({"b": [30]})
+        >>> joined[0], joined[2]
+        (1, 30)
+        """
+        ends = len(self) + np.cumsum([len(own) for own in datasets.values()], dtype=np.int64)
+        starts = dict(zip(datasets, [len(self), *ends[:-1].tolist()], strict=True))
+        self._parts += [(name, own, starts[name]) for name, own in datasets.items()]
+        self._ends = np.concatenate([self._ends, ends])
+        self.starts |= starts
+        self.datasets |= datasets
 
     def __len__(self) -> int:
-        return int(self._ends[-1])
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    def _part(self, index: int) -> tuple[str, MapDataset, int]:
+        return self._parts[int(self._ends.searchsorted(index, side="right"))]
 
     def task_of(self, index: int) -> str:
         """Whose row this is."""
-        return self._names[int(self._ends.searchsorted(index, side="right"))]
+        return self._part(index)[0]
 
     def __getitem__(self, index: int) -> Any:
         if not 0 <= index < len(self):
             raise IndexError(index)
-        task = self.task_of(index)
-        return self.datasets[task][int(index) - self.starts[task]]
+        _, rows, start = self._part(index)
+        return rows[int(index) - start]
 
     def __getitems__(self, indices: Sequence[int]) -> BatchRows:
-        task = self.task_of(indices[0])
-        start = self.starts[task]
-        if task != self.task_of(max(indices)) or min(indices) < start:
+        largest = max(indices)
+        if largest >= len(self):
+            raise RotaError(
+                f"Expected row numbers below {len(self)}. Found {largest}: a source was added after the workers of "
+                f"this loader had copied the rows. Begin a new iteration, or read with mix.loader(), which does."
+            )
+        task, rows, start = self._part(indices[0])
+        if largest >= start + len(rows) or min(indices) < start:
             return BatchRows(self[index] for index in indices)
-        found = BatchRows(_several(self.datasets[task], [index - start for index in indices]))
+        found = BatchRows(_several(rows, [index - start for index in indices]))
         found.task = task
         return found
 

@@ -11,24 +11,23 @@ import numpy as np
 from rota.arrays import Ids
 from rota.draws import Partial
 from rota.errors import RotaError
-from rota.feedback import Feedback
 from rota.mixing._dealing import Dealing, processes
-from rota.mixing._decision import Decision, Heard, Means, as_scalar
+from rota.mixing._deciding import Deciding
+from rota.mixing._decision import Decision
 from rota.mixing._drawing import Drawing
 from rota.mixing._hearing import Hearing, told_source
 from rota.mixing._mix_data import MixData
+from rota.mixing._mix_feedback import MixFeedback
 from rota.mixing._mix_log import MixLog
-from rota.mixing._open_decisions import MixBatch, OpenDecisions
+from rota.mixing._mix_sources import MixSources
+from rota.mixing._parking import Parking
 from rota.mixing._wrong_use import (
     check_batch_sizes,
     check_host,
-    check_losses,
+    check_left,
     check_names,
     check_numbers,
-    check_observed,
     check_state,
-    never_heard,
-    not_told,
     reads_too_far,
 )
 from rota.policies import Policy
@@ -39,11 +38,9 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """Of the form of `state_dict`."""
-DEAF = 1000
-"""Updates after which a policy that has heard nothing of what it listens to is refused."""
 
 
-class Mix:
+class Mix(MixFeedback, MixSources):
     """Batches of several data sets, drawn by a policy, for any loop: a batch sampler that learns and can be saved.
 
         mix = rota.Mix({"rte": rte, "mrpc": mrpc}, rota.Exp3S(["rte", "mrpc"]), batch_size=32)
@@ -78,6 +75,7 @@ class Mix:
         rank, world: This process among all; by default as torch.distributed says.
         host_shards: Hand out the batches of all processes one after the other, for a host that deals them out itself
             (a loader that went through accelerate's `prepare`).
+        park_after: Losses in a row that are no numbers, after which a source is not drawn any more; by default never.
         log: A new folder for a log, which `rota report`, `rota improve` and `rota.offpolicy` read.
         log_rows: Log the number of each row, also where it follows from the seed and its place in a pass.
 
@@ -106,34 +104,46 @@ class Mix:
         rank: int | None = None,
         world: int | None = None,
         host_shards: bool = False,
+        park_after: int | None = None,
         log: Path | str | None = None,
         log_rows: bool = False,
     ) -> None:
         check_numbers(accumulation=accumulation, epoch=epoch, lag=lag + 1 if isinstance(lag, int) else lag)
+        check_numbers(park_after=park_after)
         self._data = MixData(datasets, by)
-        sizes = self._data.sizes
+        sizes, streams = self._data.sizes, self._data.streams
         check_names(policy, sizes)
-        batch_sizes = check_batch_sizes(batch_size, sizes)
+        self._batch_sizes = check_batch_sizes(batch_size, sizes)
+        self._one_size = None if isinstance(batch_size, Mapping) else batch_size
         self._dealing = dealing = Dealing(*processes(rank, world), accumulation, host_shards)
-        self.policy, self.lag, self.seed = policy, lag, seed
-        self.batch_size = max(batch_sizes.values())
+        self.lag, self.seed, self._given_epoch = lag, seed, epoch
         self.partial: Partial = partial or ("fill" if host_shards else "short")
-        rows = {task: size * accumulation * dealing.world for task, size in batch_sizes.items()}
-        self._drawing = Drawing(policy, sizes, rows, seed, self.partial, blend)
-        if epoch is None and self._data.streams is not None:
+        self._parking = Parking(park_after)
+        self._parking.refuse_turns(policy)
+        rows = dealing.rows_of_an_update(self._batch_sizes)
+        self._drawing = Drawing(policy, sizes, rows, seed, self.partial, blend, self._parking.reasons)
+        if epoch is None and streams is not None:
             raise RotaError("A mix of streams expects epoch=…, the updates of one iteration. Found none.")
         self.epoch = epoch or self._drawing.updates_of_a_pass
         source = told_source(policy, listen)
-        self._listening = source is not None
-        self._deaf = listen == ()
-        self._sums = dealing.world > 1 and (self._listening or log is not None)
         self.log = MixLog(Path(log), self, source, log_rows) if log is not None and dealing.rank == 0 else None
-        self._hearing = Hearing(policy, source, self.log)
-        self._open = OpenDecisions(dealing)
-        self._finished = 0  # batches until the end of an iteration that was not broken off
+        self._hearing = Hearing(policy, source, self.log, self._parking)
+        summed = dealing.world > 1 and (source is not None or log is not None)
+        self._deciding = Deciding(self._drawing, self._hearing, dealing, lag, listen == (), summed, streams)
+        self._open = self._deciding.open
         self._placeholders = False
 
     # Batches
+
+    @property
+    def policy(self) -> Policy:
+        """Chooses the next task."""
+        return self._drawing.policy
+
+    @property
+    def batch_size(self) -> int:
+        """Rows in a batch of one process; the largest, where they differ."""
+        return max(self._batch_sizes.values())
 
     @property
     def dataset(self) -> Any:
@@ -180,40 +190,23 @@ class Mix:
     def decisions(self) -> Iterator[tuple[Decision | None, int]]:
         """Each batch of the epoch from where training stopped: its decision, and its place among the batches of that.
         None for what a host is going to drop."""
-        self._forget_finished()
-        at, per = self._open.first_untold, self._dealing.handed_out
-        start = at // len(self) * len(self)
+        at = self.place
         if self._placeholders:
             self._placeholders = False
-            for _ in range(at - start):
+            for _ in range(at % len(self)):
                 yield None, 0
-        while at < start + len(self):
-            while self._open.drawn <= at // per:
-                self._draw()
-            yield self._open.hand_out(at), at % per
+        ended = False
+        while not ended:
+            yield self._deciding.hand_out(at)
             at += 1
-        self._finished = at
+            ended = at % len(self) == 0  # looked at each time: an epoch is another one where sources came or left
+        self._deciding.finish(at)
 
-    def _forget_finished(self) -> None:
-        """Where the policy hears nothing, nobody has to tell: an iteration that went to its end was trained on."""
-        while not self._listening and len(self._open) and self._open.first_untold < self._finished:
-            self.skip()
-
-    def _draw(self) -> None:
-        drawn = self._open.drawn
-        self._hear(drawn - self.lag)
-        self._open.add(self._drawing.draw(drawn))
-
-    def _hear(self, until: int) -> None:
-        """Let the policy hear of the first `until` decisions."""
-        if self._hearing.told < until and self._listening:
-            raise not_told(self.current, self._open.drawn, until, self.lag, self._open.drawn - self._hearing.told)
-        while self._hearing.told < until:
-            self.skip()
-        self._hearing.deliver(until)
-        somebody = self._listening or self._deaf or self._hearing.observed
-        if self._open.drawn == DEAF and self.policy.hears and not somebody:
-            raise never_heard(self.policy, DEAF)
+    @property
+    def place(self) -> int:
+        """The place of the next batch to train on, among all that are ever handed out."""
+        self._deciding.forget_finished()
+        return self._open.first_untold
 
     def loader(
         self,
@@ -240,7 +233,7 @@ class Mix:
             who: Reads them.
         """
         least = -(-batches // self._dealing.handed_out)
-        if self._listening and self.lag < least:
+        if self._hearing.listens and self.lag < least:
             raise reads_too_far(who, batches, least, self.lag)
 
     def refuse_other_host(self, accumulation: int, world: int, who: str) -> None:
@@ -253,78 +246,6 @@ class Mix:
         """
         check_host(who, accumulation, world, self._dealing)
 
-    # Feedback
-
-    @property
-    def current(self) -> MixBatch:
-        """The oldest batch that was not told of: the one that is trained on."""
-        return self._open.current
-
-    def tell(self, value: Any, number: int | None = None, *, reduced: bool = False) -> None:
-        """The loss of a batch, before its update.
-
-        Args:
-            value: The mean over the batch's rows: a number or a tensor, which is read when it is due. Where batches
-                have rows of several tasks, a mapping from task to that.
-            number: Which batch; by default the oldest one that was not told of, `current`.
-            reduced: Whether it is the mean over all processes already; else it is summed over them, weighted by rows.
-        """
-        decision, batch = self._open.waiting(number)
-        counted = self._drawing.counted(decision, self._dealing.own[batch])
-        check_losses(value, self._drawing.blend, counted)
-        losses = value if self._drawing.blend else {decision.tasks[0]: value}
-        decision.reduced = reduced
-        self._note(decision, batch, {task: (as_scalar(own), counted[task]) for task, own in losses.items()})
-
-    def pass_over(self, number: int) -> None:
-        """The loop has gone on from a batch: it was trained on, also where nobody told of it because nobody listens."""
-        if not self._listening and len(self._open) and self.current.number == number:
-            self.skip()
-
-    def skip(self, number: int | None = None) -> None:
-        """A batch was dropped, or nobody knows its loss: nothing is heard of it."""
-        self._note(*self._open.waiting(number), {})
-
-    def _note(self, decision: Decision, batch: int, heard: Heard) -> None:
-        decision.told[batch] = heard
-        for done in self._open.take_told():
-            self._hearing.add(done, Means(done.told.values(), done.tasks, self._sums and not done.reduced))
-            if self._data.streams is not None:
-                self._data.streams.forget(done.step)
-
-    def observe(self, values: Mapping[str, float], about: str | None = None) -> None:
-        """What was measured about tasks between updates: dev scores, uncertainty, rewards.
-
-        It is heard `lag` decisions late, as all else, and the same in all processes if you give them the same. What the
-        policy does not hear is logged; a "score" is drawn in the report.
-
-        Args:
-            values: By task.
-            about: The word for it (`Policy.hears`), where the policy hears several.
-        """
-        check_observed(values, self._data.sizes)
-        step = self._hearing.told
-        if values:
-            self._hearing.report([Feedback(task, float(own), None, step, about=about) for task, own in values.items()])
-
-    @property
-    def unheard(self) -> int:
-        """Losses that were no numbers, so that the policy did not hear them."""
-        return self._hearing.unheard
-
-    @property
-    def updates(self) -> int:
-        """Updates of which everything was told."""
-        return self._hearing.told
-
-    def shares(self) -> dict[str, float]:
-        """The share of the coming updates that each task can expect."""
-        return self.policy.expected_shares(self._open.drawn)
-
-    def take_losses(self) -> dict[str, float]:
-        """For trackers: the mean loss of each task since the last call, as far as it was told."""
-        return self._hearing.take_losses()
-
     def rows_of(self, decision: Decision) -> dict[str, tuple[Ids, tuple[int, int] | None]]:
         """The row numbers of a decision in each data set, and where they stand among those of all passes."""
         ids, spans = self._drawing.ids(decision), self._drawing.spans(decision)
@@ -334,27 +255,23 @@ class Mix:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything, as plain JSON. It sends no message to other processes, and is the same in all of them."""
-        streams = self._data.streams
+        streams, tasks = self._data.streams, self._data.sizes.keys() | self._open.tasks
         return {
             "version": VERSION,
             "identity": self.identity(),
             "shape": [self._dealing.accumulation, self._dealing.world],
-            "policy": self.policy.state_dict(),
-            "draws": self._drawing.state_dict(),
-            "open": self._open.state_dict(),
-            "hearing": self._hearing.state_dict(),
-            "streams": None if streams is None else streams.state_dict(self._open.steps),
+            **self._deciding.state_dict(),
+            "streams": None if streams is None else streams.state_dict(self._open.steps, tasks),
             "log": self.log.sync() if self.log else None,
+            **({} if self._parking.after is None else {"parking": self._parking.state_dict()}),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from there; also with another number of processes, as long as an update has the same rows."""
         check_state(state, VERSION, self.identity(), [self._dealing.accumulation, self._dealing.world])
-        self.policy.load_state_dict(state["policy"])
-        self._drawing.load_state_dict(state["draws"])
-        self._hearing.load_state_dict(state["hearing"])
-        self._open.load_state_dict(state["open"])
-        self._finished = 0
+        check_left(state, self._data.sizes, self._data.left)
+        self._deciding.load_state_dict(state)
+        self._parking.load_state_dict(state.get("parking", {}))
         if self.log is not None and state["log"] is not None:
             self.log.cut_back(state["log"])
         if self._data.streams is not None:
@@ -362,7 +279,7 @@ class Mix:
 
     def close(self) -> None:
         """Training is over: the policy and the log get what still waits."""
-        self._hearing.deliver(self._hearing.told)
+        self._hearing.close(self._open.drawn)
         if self.log is not None:
             self.log.close()
 
@@ -381,4 +298,5 @@ class Mix:
             "seed": self.seed,
             "epoch": self.epoch,
             "blend": self._drawing.blend,
+            **({} if self._parking.after is None else {"park_after": self._parking.after}),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 PREFETCH = 2  # batches of a worker, where nobody says otherwise: torch's own default
 BatchCollator = Callable[..., Any]
+END = object()
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,10 @@ class CollateByTask:
     collators: Mapping[str, BatchCollator]
 
     def __call__(self, rows: Any) -> Any:
+        if rows.task not in self.collators:
+            raise RotaError(
+                f"Expected a collator for each source. Found {', '.join(self.collators)}, not '{rows.task}'."
+            )
         return self.collators[rows.task](list(rows))
 
 
@@ -52,16 +58,39 @@ class MixLoader(DataLoader[Any]):
     def __init__(self, mix: Mix, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{**options, "generator": torch.Generator()})
         self.mix = mix
+        self._copied = len(mix.sampler)  # rows that workers know
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         assert self.generator is not None
         self.generator.manual_seed(integer(self.mix.seed, "workers", self.mix.updates // self.mix.epoch))
-        for batch in super().__iter__():
+        at = self.mix.place
+        batches = self._begin()
+        while (batch := next(batches, END)) is not END:
             number = self.mix.current.number
+            at += 1
             try:
                 yield batch
             finally:  # also where the loop is left after this batch
                 self.mix.pass_over(number)
+            if self.num_workers and self._copied != len(self.mix.sampler):
+                batches = self._begin_again(at)
+
+    def _begin(self) -> Iterator[Any]:
+        rows = len(self.mix.sampler)
+        if self._copied != rows:
+            self._iterator = None  # workers that persist have copied the rows before there were more
+        self._copied = rows
+        return super().__iter__()
+
+    def _begin_again(self, at: int) -> Iterator[Any]:
+        """A source was added, and workers have copied the rows before: begin with new ones, at the same batch."""
+        first = self.mix.place
+        if first > at:
+            raise RotaError(
+                f"A loader that reads further ahead than lag={self.mix.lag} cannot go on where a source was added. "
+                f"Expected Mix(…, lag=…) of at least num_workers × prefetch_factor. Begin a new iteration otherwise."
+            )
+        return itertools.islice(self._begin(), at - first, None)
 
     def state_dict(self) -> dict[str, Any]:
         """Of the mix: a host that saves its loaders saves all that there is to save."""

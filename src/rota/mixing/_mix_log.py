@@ -47,10 +47,12 @@ class MixLog:
             "listen": [source.describe()] if source else [],
         }
         self._writer: LogWriter | None = None
+        self._known = _rows(described)
         if (folder / RUN).is_file():
             found = Run(folder).info
+            self._known = _rows(found)
             differs = [name for name, value in described.items() if found.get(name) != value]
-            if differs:
+            if differs and not _has_come_to(Run(folder), described):
                 raise RotaError(
                     f"Expected a new folder for the log, or that of the same mix. Found {folder}, where "
                     f"{', '.join(differs)} differs."
@@ -77,13 +79,19 @@ class MixLog:
         """A decision whose losses were heard."""
         parts: list[dict[str, Any]] = []
         for task, (ids, span) in self._mix.rows_of(decision).items():
-            rows = {"ids": ids.tolist()} if self._log_rows or span is None else {"rows": list(span)}
+            known = task in self._known and self._known[task] == self._mix.sizes.get(task, self._known[task])
+            spelt_out = self._log_rows or span is None or not known  # a place in a pass means nothing without its size
+            rows = {"ids": ids.tolist()} if spelt_out else {"rows": list(span or ())}
             parts.append({"task": task, "weight": len(ids), "n": len(ids), **rows})
-        known = [losses.get(part["task"]) for part in parts]
+        means = [losses.get(part["task"]) for part in parts]
         heard = [values.get(part["task"]) for part in parts]
-        self.writer.write(step_line(decision.step, decision.choice, parts, known, heard))
+        self.writer.write(step_line(decision.step, decision.choice, parts, means, heard))
         if self.writer.waiting >= FLUSH:
             self.writer.flush()
+
+    def happen(self, line: Mapping[str, Any]) -> None:
+        """Sources came, left or were parked."""
+        self.writer.write(dict(line))
 
     def report(self, measured: Sequence[Feedback]) -> None:
         """What was measured between updates."""
@@ -131,3 +139,29 @@ class MixLog:
             self._writer.close()
         (self._folder / SUMMARY).unlink(missing_ok=True)  # it goes on
         self._writer = LogWriter(self._folder / LOG, size)
+
+
+def _rows(described: Mapping[str, Any]) -> dict[str, int | None]:
+    return {task: own["rows"]["train"] for task, own in described["tasks"].items()}
+
+
+def _has_come_to(run: Run, described: Mapping[str, Any]) -> bool:
+    """Whether a log that began with other sources has had these at some time, in a mix that is the same otherwise."""
+    names = set(run.info["tasks"])
+    sets = [set(names)]
+    for line in run.lines("tasks"):
+        names = names - set(line["dropped"]) | set(line["added"])
+        sets.append(names)
+    then, now = _of_every_set(run.info), _of_every_set(described)
+    return set(described["tasks"]) in sets and all(then.get(name) == value for name, value in now.items())
+
+
+def _of_every_set(described: Mapping[str, Any]) -> dict[str, Any]:
+    """What does not depend on which sources there are."""
+    plan = {name: own for name, own in described["plan"].items() if name != "batch_size"}
+    mix = {name: own for name, own in described["mix"].items() if name not in ("rows", "rows of an update", "epoch")}
+    return {
+        "plan": plan,
+        "mix": mix,
+        **{name: described.get(name) for name in ("schema", "policy", "stream", "listen")},
+    }

@@ -52,6 +52,15 @@ class OpenDecisions:
     def steps(self) -> list[int]:
         return [decision.step for decision in self._open]
 
+    @property
+    def tasks(self) -> set[str]:
+        return {task for decision in self._open for task in decision.tasks}
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a part of the oldest decision was told of."""
+        return bool(self._open and self._open[0].told)
+
     def add(self, decision: Decision) -> None:
         self._open.append(decision)
         self.drawn += 1

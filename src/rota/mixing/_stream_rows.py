@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -117,6 +117,10 @@ class StreamReaders:
         self._rows: dict[int, dict[str, list[Any]]] = {}  # by decision
         self._before: dict[int, dict[str, Any]] = {}  # where its streams were before it
 
+    def add(self, streams: Mapping[str, Any]) -> None:
+        """More streams, read from their beginning."""
+        self._readers |= {name: StreamReader(name, stream) for name, stream in streams.items()}
+
     def rows(self, decision: Decision) -> list[Any]:
         """The rows of a decision, task by task."""
         if decision.step not in self._rows:
@@ -129,9 +133,10 @@ class StreamReaders:
         self._rows.pop(step, None)
         self._before.pop(step, None)
 
-    def state_dict(self, waiting: Sequence[int]) -> dict[str, Any]:
-        """Where the streams were before the rows of decisions that wait: not where they are read ahead to."""
-        found = {task: reader.state_dict() for task, reader in self._readers.items()}
+    def state_dict(self, waiting: Sequence[int], tasks: Collection[str]) -> dict[str, Any]:
+        """Where the streams of these tasks were before the rows of decisions that wait: not where they are read ahead
+        to."""
+        found = {task: reader.state_dict() for task, reader in self._readers.items() if task in tasks}
         for step in reversed(waiting):
             found |= self._before.get(step, {})
         return found

@@ -50,13 +50,52 @@ def check_state(state: Mapping[str, Any], version: int, identity: Mapping[str, A
     if state.get("version") != version:
         raise RotaError(f"A mix expects the state of a mix, version {version}. Found {state.get('version')!r}.")
     then = state["identity"]
-    for name, value in identity.items():
-        if then[name] != value:
-            raise RotaError(f"A mix expects the {name} that its state has, {then[name]}. Found {value}.")
+    if then["rows"].keys() != identity["rows"].keys():
+        raise RotaError(
+            f"A mix expects a state over its own sources {', '.join(sorted(identity['rows']))}. Found one over "
+            f"{', '.join(sorted(then['rows']))}. Load it into a mix of those; change the sources after that."
+        )
+    for name in [*identity, *(name for name in then if name not in identity)]:
+        value = identity.get(name)
+        if then.get(name) != value:
+            raise RotaError(f"A mix expects the {name} that its state has, {then.get(name)}. Found {value}.")
     if any(decision["told"] for decision in state["open"]["decisions"]) and state["shape"] != list(shape):
         raise RotaError(
             f"A mix that was saved between two batches of an update expects as many batches and processes as then, "
             f"{state['shape']}. Found {list(shape)}. Save it between updates."
+        )
+
+
+def check_left(state: Mapping[str, Any], present: Collection[str], left: Mapping[str, int | None]) -> None:
+    """Refuse a state with updates under way of sources whose rows are not at hand."""
+    under_way = {part[0] for decision in state["open"]["decisions"] for part in decision["parts"]} - set(present)
+    sizes = {task: own[0] for task, own in state.get("left", {}).items()}
+    for task in sorted(under_way):
+        if task not in left or left[task] != sizes[task]:
+            found = f"other rows, {left[task]}" if task in left else "none"
+            raise RotaError(
+                f"A mix whose state has updates under way of '{task}', which has left, expects its {sizes[task]} rows. "
+                f"Found {found}. Build the mix with '{task}', call mix.remove('{task}', policy), and load the state "
+                f"then; or save it once these updates are told of."
+            )
+
+
+def check_removed(names: Collection[str], known: Collection[str]) -> None:
+    """Refuse names of others, and all of them."""
+    for name in names:
+        if name not in known:
+            raise unknown_name("source", name, known)
+    if len(names) == len(known) or not names:
+        raise RotaError(f"mix.remove expects some of {', '.join(known)}. Found {'all' if names else 'none'} of them.")
+
+
+def check_back(added: Collection[str], in_use: Collection[str]) -> None:
+    """Refuse a source that comes back before all about it was heard."""
+    early = [name for name in added if name in in_use]
+    if early:
+        raise RotaError(
+            f"mix.add expects sources of which nothing is under way. Found {', '.join(early)}, which has left and has "
+            f"updates that were drawn before. Add it some updates later, or under another name."
         )
 
 
