@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import safetensors.torch
 import torch
 
 from rota.data import load_tasks
+from rota.engine._stack_step import clip_members
 from rota.models import LeNet, MultiTaskModel, SmallConv, stacked
 from rota.plans import make_plan
 from rota.policies import uniform
@@ -52,6 +54,24 @@ def test_company_changes_no_bit(tmp_path):
         assert log(one) == log(same)
         assert all(torch.equal(own, weights(same)[name]) for name, own in weights(one).items())
     assert log(tmp_path / "five" / "auto-2") == log(tmp_path / "two" / "auto-2")
+
+
+def test_the_norm_of_a_gradient_does_not_depend_on_the_company():
+    learner = SimpleNamespace(settings=SimpleNamespace(clip=1.0))
+    for seed in range(20):
+        torch.manual_seed(seed)
+        stacked = [torch.randn(6, size) for size in (16, 72, 320, 16, 640, 10)]
+        heads = torch.randn(6, 30)
+
+        def clipped(members, stacked=stacked, heads=heads):
+            own = [tensor[:members].clone() for tensor in stacked]
+            gradients = [[*(tensor[k] for tensor in own), heads[k].clone()] for k in range(members)]
+            clip_members([learner] * members, own, gradients, torch.zeros(members))
+            return gradients[0]
+
+        alone = clipped(1)
+        for members in range(2, 7):
+            assert all(torch.equal(one, other) for one, other in zip(alone, clipped(members), strict=True))
 
 
 @pytest.mark.parametrize(("steps", "tolerance"), [(20, 1e-5), (100, 1e-4)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -28,7 +29,7 @@ def clip_members(
         losses: One for each.
     """
     squares = [torch.linalg.vector_norm(own.flatten(1), dim=1).square() for own in stacked]
-    total = torch.stack(squares).sum(0)
+    total = functools.reduce(torch.add, squares)  # one by one: a sum of [P, S] rounds differently for another S
     heads = [torch.stack([own.norm().square() for own in member[len(stacked) :]]).sum() for member in gradients]
     norms = (total + torch.stack(heads)).sqrt()
     finite = (norms.isfinite() & losses.isfinite()).tolist()
