@@ -44,15 +44,22 @@ def rows_in(mix, batch):
 
 def trained(mix, batches, ahead=0):
     """Train on so many batches, as a loop with a loader does; the tasks and rows of each."""
-    seen = []
-    while len(seen) < batches:
+    return changed(mix, batches, {}, ahead)
+
+
+def changed(mix, batches, changes, ahead=0, seen=0):
+    """Train on so many batches, and change the sources after some of them: by number of batches, what is done."""
+    found = []
+    while len(found) < batches:
         for batch in read_ahead(mix, ahead):
             rows = rows_in(mix, batch)
-            seen.append((mix.current.task, rows))
+            found.append((mix.current.task, rows))
             mix.tell(loss_of(rows))
-            if len(seen) == batches:
+            for do in changes.get(seen + len(found), ()):
+                do(mix)
+            if len(found) == batches:
                 break
-    return seen
+    return found
 
 
 def saved(mix):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mix_tools import DATA, NAMES, SIZES, bandit, loss_of, make, read_ahead, rows_in, saved, trained
+from mix_tools import DATA, NAMES, SIZES, bandit, changed, loss_of, make, rows_in, saved, trained
 from scipy import stats
 
 import rota
@@ -29,21 +29,6 @@ NAN = float("nan")
 
 def over(*names):
     return rota.Exp3S(list(names), eta=0.3)
-
-
-def changed(mix, batches, changes, ahead=0, seen=0):
-    """Train on so many batches, and change the sources after some of them: by number of batches, what is done."""
-    found = []
-    while len(found) < batches:
-        for batch in read_ahead(mix, ahead):
-            rows = rows_in(mix, batch)
-            found.append((mix.current.task, rows))
-            mix.tell(loss_of(rows))
-            for do in changes.get(seen + len(found), ()):
-                do(mix)
-            if len(found) == batches:
-                break
-    return found
 
 
 def add_d(mix):

@@ -11,7 +11,7 @@ from rota.runlog._line_records import read_line
 from rota.runlog._records import DamagedFileError
 
 GOOD = [
-    {"kind": "tasks", "step": 7, "added": ["d"], "dropped": [], "mixture": {"a": 0.25, "d": 0.75}},
+    {"kind": "tasks", "step": 7, "added": ["d"], "dropped": [], "rows": {"d": 7}, "mixture": {"a": 0.25, "d": 0.75}},
     {"kind": "parked", "step": 3, "task": "c", "reason": "its last 3 losses are no numbers"},
     {"kind": "unparked", "step": 9, "task": "c"},
 ]

@@ -13,6 +13,9 @@ from rota.runlog import LOG, Run, read_turns
 AVERAGE = None
 """Stands where a task's name stands, for the average over the tasks that count."""
 
+EVENTS = ("tasks", "parked", "unparked")
+"""Kinds of lines about which tasks can be drawn."""
+
 Key = str | None
 """The name of a task; None (`AVERAGE`) for the average over tasks."""
 
@@ -27,6 +30,7 @@ class RunHistory:
         mixture: By task, then by step.
         uncertainty: By task, then by step of the survey.
         evaluations: Their steps.
+        events: Lines of the log about tasks that came, left, were parked or drawn again.
         turns: For each update its number and the tasks in it; several in a joint step.
 
     >>> history = RunHistory(("rte", "mnli"), turns=[(0, ("rte",)), (1, ("mnli",)), (2, ("rte", "mnli"))])
@@ -40,6 +44,7 @@ class RunHistory:
     mixture: dict[str, dict[int, float]] = field(default_factory=dict)
     uncertainty: dict[str, dict[int, float]] = field(default_factory=dict)
     evaluations: list[int] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
     turns: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
 
 
@@ -64,6 +69,8 @@ def read_history(run: Run) -> RunHistory:
             for task, found in line["tasks"].items():
                 if found["uncertainty"] is not None:
                     history.uncertainty.setdefault(task, {})[line["step"]] = found["uncertainty"]
+        elif line["kind"] in EVENTS:
+            history.events.append(line)
         elif line["kind"] == "eval" and line.get("split", "dev") == "dev":
             _take_evaluation(history, line, counted)
     return history

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rota.errors import RotaError
 from rota.feedback import Feedback
 from rota.mixing._decision import Decision
-from rota.runlog import LOG, RUN, SCHEMA, SUMMARY, Ledger, LogWriter, Run, step_line, write_json
+from rota.runlog import LOG, RUN, SCHEMA, SUMMARY, Ledger, LogWriter, Run, step_line, task_of_rows, write_json
 from rota.sources import EachStep
 
 if TYPE_CHECKING:
@@ -37,10 +37,7 @@ class MixLog:
         described = {
             "schema": SCHEMA,
             "plan": {"method": type(mix.policy).__name__.lower(), "seed": mix.seed, "batch_size": mix.batch_size},
-            "tasks": {
-                task: {"kind": "rows of a mix", "unit": 1.0, "auxiliary": False, "rows": {"train": rows}}
-                for task, rows in mix.sizes.items()
-            },
+            "tasks": {task: task_of_rows(rows) for task, rows in mix.sizes.items()},
             "policy": type(mix.policy).__name__,
             "stream": "Mix",
             "mix": mix.identity(),
@@ -49,7 +46,7 @@ class MixLog:
         self._writer: LogWriter | None = None
         self._known = _rows(described)
         if (folder / RUN).is_file():
-            found = Run(folder).info
+            found = Run(folder).started
             self._known = _rows(found)
             differs = [name for name, value in described.items() if found.get(name) != value]
             if differs and not _has_come_to(Run(folder), described):
@@ -147,12 +144,12 @@ def _rows(described: Mapping[str, Any]) -> dict[str, int | None]:
 
 def _has_come_to(run: Run, described: Mapping[str, Any]) -> bool:
     """Whether a log that began with other sources has had these at some time, in a mix that is the same otherwise."""
-    names = set(run.info["tasks"])
+    names = set(run.started["tasks"])
     sets = [set(names)]
-    for line in run.lines("tasks"):
+    for line in run.task_changes:
         names = names - set(line["dropped"]) | set(line["added"])
         sets.append(names)
-    then, now = _of_every_set(run.info), _of_every_set(described)
+    then, now = _of_every_set(run.started), _of_every_set(described)
     return set(described["tasks"]) in sets and all(then.get(name) == value for name, value in now.items())
 
 

@@ -93,8 +93,8 @@ class MixSources:
         self._batch_sizes = batch_sizes
         self.epoch = self._given_epoch or self._drawing.updates_of_a_pass
         shares = self._drawing.drawn_from.expected_shares(step)
-        change = {"added": list(added), "dropped": list(dropped), "mixture": shares}
-        self._hearing.happen({"kind": "tasks", "step": step, **change})
+        change = {"added": list(added), "dropped": list(dropped), "rows": {task: sizes[task] for task in added}}
+        self._hearing.happen({"kind": "tasks", "step": step, **change, "mixture": shares})
 
     @property
     def parked(self) -> dict[str, str]:

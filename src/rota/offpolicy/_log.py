@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from rota.arrays import Floats
 from rota.errors import RotaError
 from rota.offpolicy._reward import Reward, Visit, improving
-from rota.runlog import Run
+from rota.runlog import Run, present_tasks
 
 LogSource = Path | str | Sequence[Path | str] | tuple[ArrayLike, ArrayLike, ArrayLike]
 
@@ -89,7 +89,8 @@ def read_logs(folders: Iterable[Path | str], reward: Reward = improving) -> Log:
 
     Args:
         folders: Run folders.
-        reward: What a visit was worth. Rewards of a round that one draw decided (`Hold`) are one, their mean.
+        reward: What a visit was worth. Rewards of a round that one draw decided (`Hold`) are one, their mean. Where
+            tasks came and went, only decisions since the last change count: earlier ones were drawn from other tasks.
 
     >>> from rota.testing import written_run
     >>> run = written_run({"rte": [0.5, 0.6], "mnli": [0.6, 0.8]}, every=10)
@@ -118,11 +119,13 @@ def read_logs(folders: Iterable[Path | str], reward: Reward = improving) -> Log:
 
 
 def _trained(run: Run) -> tuple[str, ...]:
-    return tuple(name for name, task in run.info["tasks"].items() if task["rows"].get("train"))
+    """Those that it can choose, at its end."""
+    return tuple(name for name in present_tasks(run.info) if run.info["tasks"][name]["rows"].get("train", 0) != 0)
 
 
 def _read(run: Run, tasks: tuple[str, ...], reward: Reward) -> Log:
-    units = {task: run.info["tasks"][task]["unit"] for task in tasks}  # of -log p
+    units = {task: info["unit"] for task, info in run.info["tasks"].items()}  # of -log p
+    since = max((change["step"] for change in run.task_changes), default=0)
     previous: dict[str, float] = {}
     decisions: dict[Any, tuple[int, float, list[float]]] = {}
     for line in run.lines("step"):
@@ -135,7 +138,7 @@ def _read(run: Run, tasks: tuple[str, ...], reward: Reward) -> Log:
         loss = line["loss"] / units[task]
         worth = reward(Visit(loss, line["value"], previous.get(task)))
         previous[task] = loss
-        if worth is not None:
+        if worth is not None and line["step"] >= since:
             # Steps of a round were decided by one draw, so they are one decision.
             key = ("step", line["step"]) if line["round"] is None else ("round", line["round"])
             decisions.setdefault(key, (tasks.index(task), probability, []))[2].append(worth)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from rota.report._many_tasks import DRAWN, foremost, left_out
 from rota.report._page import ReportPage
 from rota.report._palette import PLAIN
 from rota.report._panels import curves_figure
-from rota.report._pieces import LegendButton, Panel, Table, Text, legend_buttons, small
+from rota.report._pieces import LegendButton, Panel, Table, TableCell, Text, legend_buttons, small
 from rota.report._plotly_text import label, pointer
 from rota.report._plots import dress, figure_html, plain, plotly_objects
 from rota.report._sparks import spark
@@ -40,6 +41,7 @@ def share_section(page: ReportPage) -> Markup | None:
         left_out=left_out(len(tasks), "those whose share is farthest from every plain mixture"),
         unsure=_surveys(page, drawn),
         table_of_shares=_table(page, tasks),
+        events=_events(page),
         counted=[name for name, own in page.shares.items() if own.courses and not own.intended],
         all_counted=not any(own.intended for own in page.shares.values()),
         seeds=page.repeated,
@@ -133,6 +135,28 @@ def _table(page: ReportPage, tasks: list[str]) -> Table:
         row += [_cell(page, name, task, digits) for name in page.shares]
         rows.append(row)
     return Table(header, rows, rows_of="tasks")
+
+
+def _events(page: ReportPage) -> Table | None:
+    """Which tasks came, left or were parked, and when; None where nothing of that happened."""
+    rows: list[list[TableCell | Text]] = [
+        [page.named(name), number(line["step"], 0), TableCell(_told(line), "text")]
+        for name, histories in page.histories.items()
+        for history in histories
+        for line in history.events
+    ]
+    return Table(["method", "from update", TableCell("what happened", "text")], rows) if rows else None
+
+
+def _told(line: Mapping[str, Any]) -> str:
+    """
+    >>> _told({"kind": "tasks", "added": ["sst2"], "dropped": ["rte", "mrpc"]})
+    'came: sst2; left: rte, mrpc'
+    """
+    if line["kind"] == "tasks":
+        both = (("came", line["added"]), ("left", line["dropped"]))
+        return "; ".join(f"{word}: {', '.join(tasks)}" for word, tasks in both if tasks)
+    return f"parked: {line['task']}, because {line['reason']}" if line["kind"] == "parked" else f"again: {line['task']}"
 
 
 def _cell(page: ReportPage, name: str, task: str, digits: int) -> Text:

@@ -13,6 +13,7 @@ from rota.runlog._records import (
     read_record,
 )
 from rota.runlog._schema import INNER, LOG, PLAN, PRUNED, RUN, SCHEMA, SEARCH, SELECTION, STAGE_1, STAGE_2, SUMMARY
+from rota.runlog._task_changes import present_tasks, task_of_rows
 from rota.runlog._turns import read_turns
 from rota.runlog._writer import LogWriter, finite_or_none, step_line
 from rota.runlog._writer_lock import LOCK, WRITER, FolderBusyError, only_writer, refuse_lost
@@ -46,6 +47,7 @@ __all__ = [
     "finite_or_none",
     "new_folder",
     "only_writer",
+    "present_tasks",
     "read_json",
     "read_lines",
     "read_record",
@@ -54,6 +56,7 @@ __all__ = [
     "replacing",
     "started_plan",
     "step_line",
+    "task_of_rows",
     "write_json",
     "write_text",
     "written_steps",

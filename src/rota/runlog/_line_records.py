@@ -96,6 +96,7 @@ class TaskChangeLine(TypedDict):
     step: Cardinal
     added: list[str]
     dropped: list[str]
+    rows: dict[str, Cardinal | None]  # of those that came
     mixture: dict[str, Measured]
 
 

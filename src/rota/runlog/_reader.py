@@ -23,6 +23,7 @@ from rota.runlog._records import (
     read_record,
 )
 from rota.runlog._schema import INNER, LOG, PLAN, RUN, SCHEMA, SEARCH, SUMMARY
+from rota.runlog._task_changes import has_changes, with_changes
 
 TAIL = 2**16  # bytes at the end of a log in which its last step is looked for
 
@@ -80,7 +81,17 @@ class Run:
 
     @cached_property
     def info(self) -> dict[str, Any]:
-        """What was asked for."""
+        """What was asked for; where tasks came and went, with all of them."""
+        return with_changes(self.started, self.task_changes)
+
+    @cached_property
+    def task_changes(self) -> list[dict[str, Any]]:
+        """Lines of the log about tasks that came and went."""
+        return self.lines("tasks") if has_changes(self.folder / LOG) else []
+
+    @cached_property
+    def started(self) -> dict[str, Any]:
+        """What was asked for when it was started."""
         info = read_record(self.folder / RUN, RunRecord)
         log = self.folder / LOG
         if log.exists() and not log.is_file():
@@ -132,7 +143,9 @@ class Run:
         if "ids" in part:
             return list(part["ids"])
         first, end = part["rows"]
-        rows, found = self.info["tasks"][task]["rows"]["train"], list[int]()
+        # A task that came back may have other rows: only those of the start are told by their place.
+        known = self.started["tasks"].get(task) or self.info["tasks"][task]
+        rows, found = known["rows"]["train"], list[int]()
         if rows is None:  # of a stream, in the order in which they came
             return list(range(first, end))
         while first < end:
