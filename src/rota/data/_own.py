@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from rota.data._cache import content_of, default_cache, kept
+from rota.data._cache import default_cache, kept
 from rota.data._examples import Form
-from rota.data._files import FORMATS, Read, Record, Tally, needed, reader_for
+from rota.data._files import FORMATS, Read, Record, Tally, reader_for
 from rota.data._forms import Choices, Classified, Scored
 from rota.data._forms_inside import Answered, Tagged
 from rota.data._labels import Labels, label_name
 from rota.data._layouts import read_conll, read_squad, renamed
 from rota.data._named import Reading, Split, load_text_task
+from rota.data._own_splits import Cut, Folder
 from rota.errors import RotaError, describe_mistakes, yaml_fault
-from rota.seeds import generator
 from rota.settings import refuse_yes
 from rota.tasks import Task
 
@@ -144,63 +142,6 @@ def own_form(notes: Mapping[str, Any], path: Path) -> tuple[Form, list[Read]]:
     plain = own.kind in USUAL_COLUMNS and path.suffix in FORMATS
     tables = [_also_plain(own, reader_for(path))] if plain else []
     return form, [*tables, own.layout] if own.kind in LAYOUTS else []
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A part of another split, chosen at random but always the same."""
-
-    whole: Any
-    share: float
-    name: str
-    inside: bool
-
-    def records(self, tally: Tally) -> Iterator[Record]:
-        total = sum(1 for _ in self.whole.records(Tally()))
-        if total < 2:
-            raise RotaError(f"{self.origin}: expected two rows or more, to cut a dev split off. Found {total}.")
-        count = min(max(1, round(self.share * total)), total - 1)
-        inside = np.zeros(total, dtype=bool)
-        inside[generator(0, "dev", self.name).permutation(total)[:count]] = True
-        for number, record in enumerate(self.whole.records(tally)):
-            if inside[number] == self.inside:
-                yield record
-
-    @property
-    def content(self) -> str:
-        return f"{self.whole.content}:{self.share}:{self.name}:{self.inside}"
-
-    @property
-    def origin(self) -> str:
-        return str(self.whole.origin)
-
-
-@dataclass(frozen=True)
-class Folder:
-    """One split of a folder that `datasets` saved; a folder without splits is any of them."""
-
-    path: Path
-    split: str
-
-    def records(self, tally: Tally) -> Iterator[Record]:
-        datasets = needed("datasets", "A folder of the library datasets", "hub")
-        try:
-            found = datasets.load_from_disk(str(self.path))
-        except Exception as error:  # a damaged one fails in many ways
-            said = " ".join(str(error).split())[:200]
-            raise RotaError(f"{self.path}: expected a folder that `datasets` saved. Found: {said}") from error
-        if isinstance(found, dict) and self.split not in found:
-            raise RotaError(f"{self.path}: expected a split '{self.split}'. Found {', '.join(found)}.")
-        for number, row in enumerate(found[self.split] if isinstance(found, dict) else found, start=1):
-            yield Record(row, f"{self.path}, row {number}")
-
-    @property
-    def content(self) -> str:
-        return content_of(sorted(file for file in self.path.rglob("*") if file.is_file()))
-
-    @property
-    def origin(self) -> str:
-        return str(self.path)
 
 
 def _splits(own: OwnTask) -> dict[str, Any]:

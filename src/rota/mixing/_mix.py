@@ -108,8 +108,8 @@ class Mix(MixFeedback, MixSources):
         log: Path | str | None = None,
         log_rows: bool = False,
     ) -> None:
-        check_numbers(accumulation=accumulation, epoch=epoch, lag=lag + 1 if isinstance(lag, int) else lag)
-        check_numbers(park_after=park_after)
+        more = lag + 1 if isinstance(lag, int) else lag
+        check_numbers(accumulation=accumulation, epoch=epoch, lag=more, park_after=park_after)
         self._data = MixData(datasets, by)
         sizes, streams = self._data.sizes, self._data.streams
         check_names(policy, sizes)
@@ -132,8 +132,6 @@ class Mix(MixFeedback, MixSources):
         self._deciding = Deciding(self._drawing, self._hearing, dealing, lag, listen == (), summed, streams)
         self._open = self._deciding.open
         self._placeholders = False
-
-    # Batches
 
     @property
     def policy(self) -> Policy:
@@ -250,8 +248,6 @@ class Mix(MixFeedback, MixSources):
         """The row numbers of a decision in each data set, and where they stand among those of all passes."""
         ids, spans = self._drawing.ids(decision), self._drawing.spans(decision)
         return {task: (own, spans[task]) for task, own in ids.items()}
-
-    # Saved and loaded
 
     def state_dict(self) -> dict[str, Any]:
         """Everything, as plain JSON. It sends no message to other processes, and is the same in all of them."""

@@ -14,10 +14,11 @@ from rota.deprecation import renamed_arguments
 from rota.errors import RotaError, unknown_name
 from rota.feedback import Feedback
 from rota.limits import Count, NotNegative, Positive, Share
-from rota.policies._base import Policy, positive_weights
+from rota.policies._base import Policy
 from rota.policies._borrowing import Groups
 from rota.policies._ladder import Ladder
 from rota.policies._losses import FIRST, Guard, Losses, ScoreForm
+from rota.policies._task_weights import positive_weights
 
 PARTS = 60  # into which the rest of the budget is cut
 SOONEST = 50  # steps between plans: more of them cost a percent of a small model's step, and bring nothing

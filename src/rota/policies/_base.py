@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, final, runtime_checkable
 
 import numpy as np
@@ -15,6 +15,7 @@ from rota.arrays import Floats, from_json, to_json
 from rota.deprecation import adopt_old_methods, old_method
 from rota.errors import RotaError, unknown_name
 from rota.feedback import Choice, Feedback
+from rota.policies._task_weights import task_names
 
 
 @runtime_checkable
@@ -281,30 +282,3 @@ class Policy(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self.tasks)})"
-
-
-def task_names(owner: str, tasks: Sequence[str]) -> tuple[str, ...]:
-    """The names as a tuple; refuse none, one string instead of a list, and names that stand twice."""
-    if isinstance(tasks, str) or not tasks:
-        raise RotaError(f"{owner} expects a list of at least one task name. Found {tasks!r}.")
-    if len(set(tasks)) < len(tasks):
-        twice = sorted({task for task in tasks if list(tasks).count(task) > 1})
-        raise RotaError(f"{owner} expects each task once. Found twice: {', '.join(twice)}.")
-    return tuple(tasks)
-
-
-def positive_weights(owner: str, weights: Mapping[str, float], what: str = "weights") -> Floats:
-    """The values of `weights` as an array; refuse names alone, and negative, non-finite and all-zero values."""
-    if not isinstance(weights, Mapping):
-        raise RotaError(f"{owner} expects {what} by task, such as {{'rte': 2500, 'sst2': 7500}}. Found {weights!r}.")
-    with np.errstate(over="ignore"):
-        values = np.array([float(value) for value in weights.values()], dtype=np.float64)
-        total = values.sum()
-    bad = [f"{task}={value:g}" for task, value in weights.items() if not (math.isfinite(value) and value >= 0)]
-    if bad:
-        raise RotaError(f"{owner} expects {what} of zero or more. Found {', '.join(bad)}.")
-    if len(values) and not total > 0:
-        raise RotaError(f"{owner} expects at least one task with {what} above zero. Found all zero.")
-    if not math.isfinite(total):
-        raise RotaError(f"{owner} expects {what} whose sum is a number. Found {', '.join(map(str, values))}.")
-    return values

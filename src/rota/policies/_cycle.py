@@ -11,7 +11,8 @@ import numpy as np
 
 from rota.arrays import Floats
 from rota.errors import RotaError
-from rota.policies._base import Policy, positive_weights
+from rota.policies._base import Policy
+from rota.policies._task_weights import positive_weights
 
 
 class Cycle(Policy):

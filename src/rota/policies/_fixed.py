@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rota.arrays import Floats
-from rota.policies._base import Policy, positive_weights, task_names
+from rota.policies._base import Policy
+from rota.policies._task_weights import positive_weights, task_names
 
 
 class Fixed(Policy):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
@@ -12,13 +13,16 @@ from rota.plans import Plan, tasks_of
 from rota.runlog import RUN, Run
 from rota.runs._build import make_model
 from rota.tasks import Pictures
-from rota.turns import Turns, WorkItem, WorkResult
+from rota.turns import Turns
+
+TrainingItem = TypeVar("TrainingItem")
+TrainingResult = TypeVar("TrainingResult")
 
 PLACES = 6
 """Runs in one pass on a CPU: more are not faster, because their activations leave its caches."""
 
 
-def take_turns(work: Callable[[WorkItem], WorkResult]) -> Turns[WorkItem, WorkResult]:
+def take_turns(work: Callable[[TrainingItem], TrainingResult]) -> Turns[TrainingItem, TrainingResult]:
     """Makes what does several works that train models in one process.
 
     Args:

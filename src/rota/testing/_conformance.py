@@ -6,19 +6,16 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from rota.errors import RotaError
-from rota.feedback import Choice, Feedback
+from rota.feedback import Feedback
 from rota.policies import Policy
+from rota.testing._conformance_tools import advance, assert_distribution, choose, history, memory, value
 
 MakeAnyPolicy = Callable[..., Policy]
 MakePolicy = Callable[[Sequence[str]], Policy]
-
-VALUES = (0.0, 0.3, -0.2, 1.0, 1e6, -1e6, 1e-9, 0.5)
-"""What the checks feed back: ordinary values, nothing, and absurd ones."""
 
 
 def check_policy(
@@ -62,27 +59,27 @@ def _is_a_distribution(make: MakePolicy, tasks: Sequence[str]) -> None:
     policy = make(tasks)
     assert policy.tasks == tuple(tasks) or set(policy.tasks) == set(tasks), f"tasks are {policy.tasks}"
     for step in range(60):
-        _assert_distribution(policy, step)
-        _advance(policy, step, np.random.default_rng(step))
+        assert_distribution(policy, step)
+        advance(policy, step, np.random.default_rng(step))
     for step in (10**3, 10**6, 10**9):
-        _assert_distribution(policy, step)
+        assert_distribution(policy, step)
 
 
 def _reading_is_pure(make: MakePolicy, tasks: Sequence[str]) -> None:
     policy = make(tasks)
     for step in range(20):
-        before, world = _memory(policy), np.random.get_state()[1].tolist()  # type: ignore[index]
+        before, world = memory(policy), np.random.get_state()[1].tolist()  # type: ignore[index]
         first = policy.probabilities(step)
         copy = np.array(first)
         assert np.array_equal(copy, policy.probabilities(step)), f"two readings of step {step} differ"
         policy.probabilities(step + 1000)
         assert np.array_equal(copy, policy.probabilities(step)), f"reading another step changed step {step}"
-        assert _memory(policy) == before, "reading changed the memory"
+        assert memory(policy) == before, "reading changed the memory"
         assert np.random.get_state()[1].tolist() == world, "reading drew from the global generator"  # type: ignore[index]
         if first.flags.writeable:
             first[:] = -1.0
             assert np.array_equal(copy, policy.probabilities(step)), "it hands out its own memory to write in"
-        _advance(policy, step, np.random.default_rng(step))
+        advance(policy, step, np.random.default_rng(step))
 
 
 def _a_choice_carries_its_probability(make: MakePolicy, tasks: Sequence[str]) -> None:
@@ -97,39 +94,39 @@ def _a_choice_carries_its_probability(make: MakePolicy, tasks: Sequence[str]) ->
             expected = rounds.setdefault(choice.round, expected)
         assert (choice.task, choice.probability) == expected, f"expected {expected}, found {choice}"
         assert choice.probability > 0, f"{choice.task} was drawn with probability zero"
-        policy.observe(choice.scored(_value(choice)))
+        policy.observe(choice.scored(value(choice)))
 
 
 def _same_seed_same_choices(make: MakePolicy, tasks: Sequence[str]) -> None:
     histories = []
     for noise in (1, 2):
         np.random.seed(noise)
-        histories.append(_history(make(tasks), range(80), np.random.default_rng(5)))
+        histories.append(history(make(tasks), range(80), np.random.default_rng(5)))
     assert histories[0] == histories[1], "two equal policies with equal generators chose differently"
 
 
 def _a_saved_policy_resumes_exactly(make: MakePolicy, tasks: Sequence[str]) -> None:
-    whole = _history(make(tasks), range(120), np.random.default_rng(7))
+    whole = history(make(tasks), range(120), np.random.default_rng(7))
     policy, rng, resumed = make(tasks), np.random.default_rng(7), []
     for start, stop in ((0, 1), (1, 7), (7, 8), (8, 53), (53, 120)):
-        resumed += _history(policy, range(start, stop), rng)
+        resumed += history(policy, range(start, stop), rng)
         saved = json.loads(json.dumps(policy.state_dict(), allow_nan=False))
         policy = make(tasks)
         policy.load_state_dict(saved)
-        assert _memory(policy) == json.dumps(saved, sort_keys=True), f"step {stop}: loaded, it says something else"
+        assert memory(policy) == json.dumps(saved, sort_keys=True), f"step {stop}: loaded, it says something else"
     assert resumed == whole, "a policy that was saved and loaded chose differently"
 
 
 def _state_is_a_snapshot(make: MakePolicy, tasks: Sequence[str]) -> None:
     policy = make(tasks)
-    _history(policy, range(5), np.random.default_rng(0))
+    history(policy, range(5), np.random.default_rng(0))
     state = policy.state_dict()
     before = json.dumps(state, sort_keys=True, allow_nan=False)
-    _history(policy, range(5, 40), np.random.default_rng(1))
+    history(policy, range(5, 40), np.random.default_rng(1))
     assert json.dumps(state, sort_keys=True) == before, "a saved state changed when the policy went on"
     fresh = make(tasks)
     fresh.load_state_dict(state)
-    _history(fresh, range(5, 40), np.random.default_rng(1))
+    history(fresh, range(5, 40), np.random.default_rng(1))
     assert json.dumps(state, sort_keys=True) == before, "a loaded state changed when the policy went on"
 
 
@@ -139,9 +136,9 @@ def _feedback_may_be_late_and_out_of_order(make: MakePolicy, tasks: Sequence[str
         waiting.append(policy.choose(step, rng))
         if step % 7 == 6:
             for choice in reversed(waiting):
-                policy.observe(choice.scored(_value(choice)))
+                policy.observe(choice.scored(value(choice)))
             waiting.clear()
-        _assert_distribution(policy, step + 1)
+        assert_distribution(policy, step + 1)
 
 
 def _surveys_are_heard(make: MakePolicy, tasks: Sequence[str]) -> None:
@@ -149,7 +146,7 @@ def _surveys_are_heard(make: MakePolicy, tasks: Sequence[str]) -> None:
     for step in range(20):
         for k, task in enumerate(policy.tasks):
             policy.observe(Feedback(task, 0.1 * (k + 1), probability=None, step=step))
-        _assert_distribution(policy, step)
+        assert_distribution(policy, step)
 
 
 def _says_what_it_hears(make: MakePolicy, tasks: Sequence[str]) -> None:
@@ -168,9 +165,9 @@ def _says_what_it_hears(make: MakePolicy, tasks: Sequence[str]) -> None:
 
 def _refuses_what_is_not_a_number_or_a_task(make: MakePolicy, tasks: Sequence[str]) -> None:
     policy = make(tasks)
-    _history(policy, range(10), np.random.default_rng(0))
+    history(policy, range(10), np.random.default_rng(0))
     choice = policy.choose(10, np.random.default_rng(0))
-    before = _memory(policy)
+    before = memory(policy)
     wrong = {
         "NaN": choice.scored(math.nan),
         "infinity": choice.scored(math.inf),
@@ -182,7 +179,7 @@ def _refuses_what_is_not_a_number_or_a_task(make: MakePolicy, tasks: Sequence[st
         try:
             policy.observe(feedback)
         except RotaError:
-            assert _memory(policy) == before, f"it refused {what}, but remembers it"
+            assert memory(policy) == before, f"it refused {what}, but remembers it"
         else:
             raise AssertionError(f"it accepted {what}")
 
@@ -216,8 +213,8 @@ def _order_of_tasks_does_not_matter(make: MakePolicy, tasks: Sequence[str]) -> N
         possible = sorted(task for task in tasks if here[task] > 1e-9)
         wanted = possible[step * 7 % len(possible)]
         for policy in (one, other):
-            choice = _choose(policy, wanted, step)
-            policy.observe(choice.scored(_value(choice)))
+            choice = choose(policy, wanted, step)
+            policy.observe(choice.scored(value(choice)))
         if step % 20 == 7:  # and the state of one is the state of the other
             other = make(other.tasks)
             other.load_state_dict(one.state_dict())
@@ -238,13 +235,13 @@ def _tasks_come_and_go(make: MakePolicy, tasks: Sequence[str]) -> None:
 
     def changed(steps: int, resumed: bool) -> Policy:
         old = make(before)
-        _history(old, range(steps), np.random.default_rng(9))
+        history(old, range(steps), np.random.default_rng(9))
         if resumed:
             saved, old = json.loads(json.dumps(old.state_dict())), make(before)
             old.load_state_dict(saved)
-        memory, new = _memory(old), make(after)
+        before_it, new = memory(old), make(after)
         new.take_over(old)
-        assert _memory(old) == memory, "the policy that was taken over from has changed"
+        assert memory(old) == before_it, "the policy that was taken over from has changed"
         if resumed:
             saved, new = json.loads(json.dumps(new.state_dict(), allow_nan=False)), make(after)
             new.load_state_dict(saved)
@@ -255,9 +252,9 @@ def _tasks_come_and_go(make: MakePolicy, tasks: Sequence[str]) -> None:
         assert whole.tasks == make(after).tasks, f"its tasks are {whole.tasks}"
         histories = []
         for policy in (whole, stopped):
-            _assert_distribution(policy, steps)
-            histories.append(_history(policy, range(steps, steps + 40), np.random.default_rng(1)))
-            _assert_distribution(policy, steps + 40)
+            assert_distribution(policy, steps)
+            histories.append(history(policy, range(steps, steps + 40), np.random.default_rng(1)))
+            assert_distribution(policy, steps + 40)
         assert histories[0] == histories[1], "saved and loaded around a change of its tasks, it chose differently"
         assert {choice.task for choice in histories[0]} <= set(after), "it drew a task that has left"
     same = make(tasks)
@@ -271,10 +268,10 @@ def _survives(updates: int) -> Callable[[MakePolicy, Sequence[str]], None]:
         sizes = []
         for step in range(updates):
             choice = policy.choose(step, rng)
-            policy.observe(choice.scored(_value(choice)))
+            policy.observe(choice.scored(value(choice)))
             if step + 1 in (updates // 2, updates):
-                _assert_distribution(policy, step)
-                sizes.append(len(_memory(policy)))
+                assert_distribution(policy, step)
+                sizes.append(len(memory(policy)))
         full = updates >= 5000  # a memory of fixed size needs some time to fill
         assert not full or sizes[1] <= 1.5 * sizes[0] + 1000, (
             f"its state grows with the steps: {sizes[0]}, {sizes[1]} characters"
@@ -296,44 +293,3 @@ _CHECKS: list[Callable[[MakePolicy, Sequence[str]], None]] = [
     _refuses_what_is_not_a_number_or_a_task,
     _refuses_the_state_of_another,
 ]
-
-
-def _assert_distribution(policy: Policy, step: int) -> None:
-    p = policy.probabilities(step)
-    assert p.shape == (len(policy.tasks),), f"step {step}: expected {len(policy.tasks)} probabilities, found {p.shape}"
-    assert np.isfinite(p).all(), f"step {step}: not finite: {p}"
-    assert (p >= 0).all(), f"step {step}: negative: {p}"
-    assert abs(p.sum() - 1.0) < 1e-9, f"step {step}: the sum is {p.sum()}"
-
-
-def _advance(policy: Policy, step: int, rng: np.random.Generator) -> Choice:
-    choice = policy.choose(step, rng)
-    policy.observe(choice.scored(_value(choice)))
-    return choice
-
-
-def _history(policy: Policy, steps: range, rng: np.random.Generator) -> list[Choice]:
-    return [_advance(policy, step, rng) for step in steps]
-
-
-def _value(choice: Choice) -> float:
-    """A value that depends on the task and the step, and on nothing else."""
-    return VALUES[(sum(map(ord, choice.task)) + 3 * choice.step) % len(VALUES)]
-
-
-def _memory(policy: Policy) -> str:
-    return json.dumps(policy.state_dict(), sort_keys=True, allow_nan=False)
-
-
-def _choose(policy: Policy, task: str, step: int) -> Choice:
-    """The choice of a given task, by a generator that says the right number."""
-    k = policy.tasks.index(task)
-    cumulative = np.cumsum(policy.probabilities(step))
-
-    class Rigged:
-        def random(self) -> float:
-            below = cumulative[k - 1] if k else 0.0
-            return float((below + cumulative[k]) / 2 / cumulative[-1])
-
-    rigged: Any = Rigged()
-    return policy.choose(step, rigged)

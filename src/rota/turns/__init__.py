@@ -1,0 +1,16 @@
+"""Several trainings in one process take turns, and do together what can be done together."""
+
+from rota.turns._company import give_way, own_time, places, shared, surroundings, together
+from rota.turns._taking_turns import Turns
+from rota.turns._turn_place import Surroundings
+
+__all__ = [
+    "Surroundings",
+    "Turns",
+    "give_way",
+    "own_time",
+    "places",
+    "shared",
+    "surroundings",
+    "together",
+]
