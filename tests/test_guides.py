@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import torch
 import typer
 from document_tools import blocks, commands
 
+import rota
 from rota.cli import app
 from rota.runlog import Run
 
@@ -165,3 +167,38 @@ def test_the_batch_script_is_stopped_requeued_and_ends_with_the_same_log(tmp_pat
     assert submitted(tmp_path, "stopped").wait() == 0  # once too often is harmless
     assert submitted(tmp_path, "whole").wait() == 0
     assert (run_folder / "log.jsonl").read_bytes() == (tmp_path / "runs" / "whole" / "log.jsonl").read_bytes()
+
+
+def test_tasks_come_and_go_in_a_program(tmp_path, monkeypatch):
+    """The page is written for one's own model and tasks; here are some."""
+    from fit_tools import make_model, make_tasks
+
+    from rota.policies import Exp3S
+    from rota.settings import Settings
+    from rota.training import Checkpoints, fit
+
+    monkeypatch.chdir(tmp_path)
+    tasks = [
+        dataclasses.replace(task, name=name) for task, name in zip(make_tasks(), ("rte", "mrpc", "wnli"), strict=True)
+    ]
+    settings, folder = Settings(steps=20, batch_size=4, checkpoint_every=10, eval_every=10), tmp_path / "run"
+    with monkeypatch.context() as patch:
+        save = Checkpoints.save
+
+        def saved(*arguments, **options):
+            save(*arguments, **options)
+            raise KeyboardInterrupt
+
+        patch.setattr(Checkpoints, "save", saved)
+        with pytest.raises(KeyboardInterrupt):
+            fit(make_model(tasks[:2]), tasks[:2], Exp3S(["rte", "mrpc"]), folder, settings, progress=False)
+    others = [tasks[0], tasks[2]]
+    given = {"model": make_model(others), "tasks": others, "folder": folder, "settings": settings}
+    names = run(
+        DOCS / "how-to" / "tasks-come-and-go.md",
+        {"rota": rota, **given, "rte": range(50), "mrpc": range(30), "wnli": range(20)},
+    )
+    assert Run(folder).task_changes[0]["added"] == ["wnli"]
+    assert Run(folder).finished
+    names["mix"].close()
+    assert set(names["mix"].shares()) == {"rte", "wnli"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -72,6 +72,18 @@ class Draws:
         consumed = from_json(tuple(self.queues), state["consumed"], np.int64).tolist()
         for queue, own in zip(self.queues.values(), consumed, strict=True):
             queue.consumed = own
+
+    def carried(self, state: Mapping[str, Any], tasks: Sequence[str]) -> dict[str, Any]:
+        """The state of draws of other tasks as one of these: who stays keeps its place in its rows, who is new begins
+        with its first.
+
+        Args:
+            state: Of the others.
+            tasks: Theirs.
+        """
+        before = dict(zip(tasks, from_json(tuple(tasks), state["consumed"], np.int64).tolist(), strict=True))
+        consumed = np.array([before.get(task, 0) for task in self.queues], dtype=np.int64)
+        return {"rng": state["rng"], "consumed": to_json(tuple(self.queues), consumed)}
 
 
 @dataclass(frozen=True)

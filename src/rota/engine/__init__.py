@@ -7,7 +7,7 @@ from rota.engine._graph import Several
 from rota.engine._learner import Learner
 from rota.engine._make import make_engine
 from rota.engine._members import TorchSurroundings, own_generator
-from rota.engine._optimizer import make_optimizer
+from rota.engine._optimizer import make_optimizer, renumbered
 from rota.engine._own_objects import Trainer
 from rota.engine._probe import Passes, Probe, RowMeasure, probe
 from rota.engine._repeatable import repeatable, repeatably
@@ -34,6 +34,7 @@ __all__ = [
     "make_optimizer",
     "own_generator",
     "probe",
+    "renumbered",
     "repeatable",
     "repeatably",
     "why_not_stacked",

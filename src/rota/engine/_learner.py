@@ -120,7 +120,12 @@ class Learner:
         """What it remembers beside the tensors of model and optimizer."""
         scaler = self.accelerator.scaler.state_dict() if self.scales else None
         scheduler = {"scheduler": self._scheduler.state_dict()} if self._scheduler is not None else {}
-        return {"ledger": self.ledger.as_dict(), "scaler": scaler, **scheduler}
+        return {"ledger": self.ledger.as_dict(), "scaler": scaler, **scheduler, "parameters": self.parameter_names()}
+
+    def parameter_names(self) -> list[str]:
+        """What the model calls the parameters, in the order in which the optimizer counts them."""
+        names = {id(parameter): name for name, parameter in self.model.named_parameters()}
+        return [names.get(id(own), "") for group in self.optimizer.param_groups for own in group["params"]]
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.ledger = Ledger.from_dict(state["ledger"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -129,6 +129,31 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
         for name, value in values.items()
         if value is not None  # sgd says None where there is no momentum yet
     }
+
+
+def renumbered(
+    tensors: Mapping[str, Tensor], then: Sequence[str], now: Sequence[str], gone: Collection[str] = ()
+) -> dict[str, Tensor]:
+    """Tensors of `TaskStates` for a model with other parameters: those that it still has keep what is remembered.
+
+    Args:
+        tensors: As they were written.
+        then: Names of the parameters, in the order in which they were counted.
+        now: In the present order.
+        gone: Tasks that are not there any more; what is remembered for each by itself is left out.
+
+    >>> tensors = {"0.exp_avg": torch.ones(1), "1.exp_avg": torch.zeros(1)}
+    >>> list(renumbered(tensors, then=["head.a", "encoder"], now=["encoder", "head.b"]))
+    ['0.exp_avg']
+    """
+    places = {name: place for place, name in enumerate(now)}
+    found = {}
+    for key, tensor in tensors.items():
+        task, colon, rest = key.rpartition(":")
+        number, name = rest.split(".", 1)
+        if task not in gone and then[int(number)] in places:
+            found[f"{task}{colon}{places[then[int(number)]]}.{name}"] = tensor
+    return found
 
 
 def load_optimizer_tensors(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:

@@ -13,7 +13,7 @@ from rota.runlog._records import (
     read_record,
 )
 from rota.runlog._schema import INNER, LOG, PLAN, PRUNED, RUN, SCHEMA, SEARCH, SELECTION, STAGE_1, STAGE_2, SUMMARY
-from rota.runlog._task_changes import present_tasks, task_of_rows
+from rota.runlog._task_changes import as_if_begun, has_changes, present_tasks, task_of_rows
 from rota.runlog._turns import read_turns
 from rota.runlog._writer import LogWriter, finite_or_none, step_line
 from rota.runlog._writer_lock import LOCK, WRITER, FolderBusyError, only_writer, refuse_lost
@@ -40,11 +40,13 @@ __all__ = [
     "Run",
     "SelectionRecord",
     "StateRecord",
+    "as_if_begun",
     "best_trial",
     "check_record",
     "create_json",
     "find_runs",
     "finite_or_none",
+    "has_changes",
     "new_folder",
     "only_writer",
     "present_tasks",

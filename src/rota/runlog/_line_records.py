@@ -10,7 +10,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from rota.errors import describe_mistakes
-from rota.runlog._records import DECODER, STRICT, Cardinal, DamagedFileError, Evaluated, Finite, Measured
+from rota.runlog._records import DECODER, STRICT, Cardinal, DamagedFileError, Evaluated, Finite, Measured, TaskRecord
 
 
 class TaskStep(TypedDict):
@@ -88,6 +88,19 @@ class RoundLine(TypedDict):
     weights: dict[str, Measured]
 
 
+class SinceThen(TypedDict):
+    """What `run.json` would say from a change of the tasks on, where it would say something else."""
+
+    __pydantic_config__ = STRICT  # type: ignore[misc]
+
+    tasks: dict[str, TaskRecord]  # those that came
+    plan: dict[str, Any]  # the fields that changed
+    mixture: dict[str, Measured]
+    evaluation: dict[str, Any]
+    model: dict[str, Any] | None
+    parameters: Cardinal
+
+
 class TaskChangeLine(TypedDict):
     """Tasks that came and left before a step, and the shares after that."""
 
@@ -98,6 +111,7 @@ class TaskChangeLine(TypedDict):
     dropped: list[str]
     rows: dict[str, Cardinal | None]  # of those that came
     mixture: dict[str, Measured]
+    run: NotRequired[SinceThen]  # of a run; a mix knows no more than the rows
 
 
 class ParkedLine(TypedDict):

@@ -23,7 +23,7 @@ from rota.runlog._records import (
     read_record,
 )
 from rota.runlog._schema import INNER, LOG, PLAN, RUN, SCHEMA, SEARCH, SUMMARY
-from rota.runlog._task_changes import has_changes, with_changes
+from rota.runlog._task_changes import MARK, as_if_begun, has_changes, with_changes
 
 TAIL = 2**16  # bytes at the end of a log in which its last step is looked for
 
@@ -88,6 +88,18 @@ class Run:
     def task_changes(self) -> list[dict[str, Any]]:
         """Lines of the log about tasks that came and went."""
         return self.lines("tasks") if has_changes(self.folder / LOG) else []
+
+    def info_at(self, end: int) -> dict[str, Any]:
+        """What was asked for when the log had so many bytes, as if it had begun so."""
+        return as_if_begun(with_changes(self.started, self.changes_before(end)))
+
+    def changes_before(self, end: int) -> list[dict[str, Any]]:
+        """Those of its tasks that the first bytes of the log tell of."""
+        if not self.task_changes:
+            return []
+        with (self.folder / LOG).open("rb") as file:
+            told = (b"\n" + file.read(end)).count(b"\n" + MARK)
+        return self.task_changes[:told]
 
     @cached_property
     def started(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+CAME, LEFT = "came", "left"
 MARK = b'{"kind":"tasks",'  # how the line of a change begins
 
 
@@ -46,10 +47,13 @@ def with_changes(info: Mapping[str, Any], changes: Iterable[Mapping[str, Any]]) 
     """
     found = dict(info)
     for change in changes:
+        since = dict(change.get("run", {}))
+        came = since.pop("tasks", None) or {task: task_of_rows(rows) for task, rows in change["rows"].items()}
         tasks = dict(found["tasks"])
-        tasks |= {task: {**tasks.get(task, {}), "left": change["step"]} for task in change["dropped"]}
-        tasks |= {task: {**task_of_rows(rows), "came": change["step"]} for task, rows in change["rows"].items()}
-        found |= {"tasks": tasks, "mixture": change["mixture"]}
+        tasks |= {task: {**tasks.get(task, {}), LEFT: change["step"]} for task in change["dropped"]}
+        tasks |= {task: {**own, CAME: change["step"]} for task, own in came.items()}
+        plan = {**found.get("plan", {}), **since.pop("plan", {})}
+        found |= {"mixture": change["mixture"], **since, "tasks": tasks, "plan": plan}
     return found
 
 
@@ -59,4 +63,14 @@ def present_tasks(info: Mapping[str, Any]) -> list[str]:
     >>> present_tasks({"tasks": {"a": {"left": 40}, "b": {}}})
     ['b']
     """
-    return [task for task, own in info["tasks"].items() if "left" not in own]
+    return [task for task, own in info["tasks"].items() if LEFT not in own]
+
+
+def as_if_begun(info: Mapping[str, Any]) -> dict[str, Any]:
+    """A description that `with_changes` made, as that of a run which began with the tasks that it has now.
+
+    >>> as_if_begun({"tasks": {"a": {"left": 40}, "b": {}, "c": {"unit": 1.0, "came": 40}}})
+    {'tasks': {'b': {}, 'c': {'unit': 1.0}}}
+    """
+    tasks = {task: info["tasks"][task] for task in present_tasks(info)}
+    return {**info, "tasks": {task: {name: own[name] for name in own if name != CAME} for task, own in tasks.items()}}

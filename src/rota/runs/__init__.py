@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rota.runs._adaptation import Adaptation, Adapting
     from rota.runs._forecast import Forecast, TaskForecast, forecast
+    from rota.runs._other_tasks import plan_of_checkpoint, with_other_tasks
     from rota.runs._run_plan import run_plan
     from rota.runs._side_by_side import in_company, side_by_side, take_turns
 
@@ -18,9 +19,11 @@ __all__ = [
     "TaskForecast",
     "forecast",
     "in_company",
+    "plan_of_checkpoint",
     "run_plan",
     "side_by_side",
     "take_turns",
+    "with_other_tasks",
 ]
 
 _LATE = {
@@ -30,9 +33,11 @@ _LATE = {
     "TaskForecast": "_forecast",
     "forecast": "_forecast",
     "in_company": "_side_by_side",
+    "plan_of_checkpoint": "_other_tasks",
     "run_plan": "_run_plan",
     "side_by_side": "_side_by_side",
     "take_turns": "_side_by_side",
+    "with_other_tasks": "_other_tasks",
 }
 """All of it needs torch; naming it does not."""
 

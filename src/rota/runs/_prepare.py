@@ -11,7 +11,7 @@ from rota.errors import unknown_name
 from rota.methods import METHODS, InnerRuns, Method, Recipe, RunContext
 from rota.models import MultiTaskModel, Pretrained
 from rota.plans import Plan, tasks_of
-from rota.policies import WithEnds
+from rota.policies import Policy, WithEnds
 from rota.runs._build import make_model, started_plan_of, tasks_for
 from rota.streams import batches_per_pass, rows_per_step
 from rota.tasks import Task, check_tasks
@@ -71,6 +71,14 @@ def prepare(plan: Plan, inner: InnerRuns, processes: int = 1, make: Make = Metho
     if plan.lr is None and isinstance(model.encoder, Pretrained):
         plan = plan.model_copy(update={"lr": PRETRAINED_RATE})
     return Prepared(plan, tasks_for(model, plan, tasks), model, recipe)
+
+
+def policy_of(plan: Plan, inner: InnerRuns, processes: int = 1) -> Policy:
+    """The policy that a plan comes to, as it begins."""
+    if plan.start is not None:
+        plan = started_plan_of(plan)
+    trained = [task for task in tasks_of(plan) if task.trained]
+    return _recipe(functools.partial(Method.make, method_of(plan)), plan, trained, inner, processes).policy
 
 
 def _recipe(make: Callable[..., Recipe], plan: Plan, tasks: list[Task], inner: InnerRuns, processes: int) -> Recipe:

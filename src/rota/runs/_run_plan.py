@@ -11,9 +11,10 @@ from rota.callbacks import Callback
 from rota.errors import RotaError, resuming
 from rota.methods import InnerRuns
 from rota.plans import Plan
+from rota.policies import Policy
 from rota.runlog import RUN, SUMMARY, Run, only_writer
 from rota.runs._named_streams import stream_from
-from rota.runs._prepare import Prepared, method_of, prepare
+from rota.runs._prepare import Prepared, method_of, policy_of, prepare
 from rota.sources import source_from
 from rota.training import fit, refuse_old
 
@@ -24,6 +25,7 @@ def run_plan(
     *,
     resume: bool | str = False,
     elastic: bool = False,
+    takes_over: Plan | None = None,
     progress: bool = True,
     callbacks: Sequence[Callback] = (),
 ) -> Run:
@@ -34,6 +36,7 @@ def run_plan(
         folder: A new run folder, or with `resume` an existing one.
         resume: True, or the name of the checkpoint to continue from.
         elastic: Whether it may go on in another number of processes, or on another device.
+        takes_over: Where it goes on with other tasks (`with_other_tasks`): what it was asked for before.
         progress: Whether to show a progress bar.
         callbacks: Who hears of what happens, and may end the run.
 
@@ -61,7 +64,9 @@ def run_plan(
         processes = int(os.environ.get("WORLD_SIZE", 1))  # as torchrun says
         if going_on:
             processes = Run(folder).info.get("processes", processes)
-        return train_prepared(prepare(plan, inner, processes), folder, inner, going_on, progress, callbacks, elastic)
+        old = None if takes_over is None else policy_of(takes_over, inner, processes)
+        prepared = prepare(plan, inner, processes)
+        return train_prepared(prepared, folder, inner, going_on, progress, callbacks, elastic, old)
 
 
 def train_prepared(
@@ -72,6 +77,7 @@ def train_prepared(
     progress: bool,
     callbacks: Sequence[Callback],
     elastic: bool = False,
+    takes_over: Policy | None = None,
 ) -> Run:
     """Train what was prepared."""
     listen = run.recipe.listen
@@ -87,5 +93,6 @@ def train_prepared(
         before=inner.runs,
         resume=resume,
         elastic=elastic,
+        takes_over=takes_over,
         progress=progress,
     )

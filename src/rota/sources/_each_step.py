@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -93,6 +93,9 @@ class EachStepFeed(Feed):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._last = dict(state["last"])
+
+    def carried(self, state: dict[str, Any], tasks: Collection[str]) -> dict[str, Any]:
+        return {"last": {task: loss for task, loss in state["last"].items() if task in tasks}}
 
 
 def _identity(function: Callable[..., Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -75,10 +76,10 @@ class RoundSuccessFeed(Feed):
     def __init__(self, source: RoundSuccess, run: RunAccess) -> None:
         self._source, self._run = source, run
         self._counted = [task for task in run.evaluated if task.counted]
-        self._before = 0.0
+        self._before: float | None = None
 
     def at_evaluation(self, moment: Moment) -> Said | None:
-        if not moment.done:
+        if self._before is None:
             self._before = (moment.evaluation or {})["average"] or 0.0
         return None
 
@@ -88,7 +89,7 @@ class RoundSuccessFeed(Feed):
             return None
         score = self._run.evaluate(self._counted)["average"] or 0.0
         self._run.charge(sum(task.size("dev") for task in self._counted))
-        value, self._before = self._source.value(self._before, score), score
+        value, self._before = self._source.value(self._before or 0.0, score), score
         line = {
             "kind": "arm",
             "step": moment.done,
@@ -105,3 +106,6 @@ class RoundSuccessFeed(Feed):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._before = state["before"]
+
+    def carried(self, state: dict[str, Any], tasks: Collection[str]) -> dict[str, Any]:
+        return {"before": None}  # the average over other tasks is another number; the next evaluation says it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -84,6 +84,11 @@ class Feed:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from there."""
+
+    def carried(self, state: dict[str, Any], tasks: Collection[str]) -> dict[str, Any]:
+        """What it remembers from a time with other tasks, as far as it still means something. Where something is
+        remembered of each task, keep that of the tasks that stay (`tasks`)."""
+        return state
 
 
 class Source(ABC):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,9 @@ class SurveyFeed(Feed):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._lowest = dict(state["lowest"])
+
+    def carried(self, state: dict[str, Any], tasks: Collection[str]) -> dict[str, Any]:
+        return {"lowest": {task: loss for task, loss in state["lowest"].items() if task in tasks}}
 
 
 def _some(rows: Rows, most: int | None) -> Rows:

@@ -179,6 +179,16 @@ class Stream(ABC):
         """Go on from there; call it before the first `next`."""
         self._draws.load_state_dict(state)
 
+    def carried(self, state: dict[str, Any], tasks: Sequence[str]) -> dict[str, Any]:
+        """The state of a stream of other tasks (`tasks`) as one of its own; refuse where more is remembered of them
+        than how many rows they gave."""
+        if type(self).state_dict is not Stream.state_dict:
+            raise RotaError(
+                f"{type(self).__name__} expects the tasks that it began with, since it remembers rows or weights of "
+                f"each. Found others. Start a new run for them."
+            )
+        return self._draws.carried(state, tasks)
+
 
 class TaskStream(Stream):
     """One batch of one task per step, drawn by the policy.

@@ -89,6 +89,18 @@ class Checkpoints:
             if name > _name(step):
                 _remove(self._folder / "checkpoints" / name)
 
+    def log_end(self, name: str | None = None) -> int:
+        """How many bytes of the log belong to a checkpoint, by default to the latest; 0 if there is none."""
+        found = self.load(name)
+        return (found[0]["log"] or 0) if found else 0
+
+    def bring_back(self) -> None:
+        """A process that died while it replaced a checkpoint has left the old one beside it."""
+        for old in (self._folder / "checkpoints").glob("tmp-old-step-*"):
+            path = old.with_name(old.name.removeprefix("tmp-old-"))
+            if not path.exists():
+                old.rename(path)
+
     def make_room(self) -> None:
         """Give up the older checkpoint where there are two, for a disk that is full."""
         self._drop_unfinished()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from rota.engine import AfterUpdate
@@ -71,6 +71,11 @@ class Feeds:
 
     def state_dict(self) -> dict[str, Any]:
         return {"feeds": [feed.state_dict() for feed in self._feeds], "seconds": self.seconds}
+
+    def carried(self, state: dict[str, Any], tasks: Collection[str]) -> dict[str, Any]:
+        """The state of the feeds of a run with other tasks, of which `tasks` stay."""
+        own = [feed.carried(before, tasks) for feed, before in zip(self._feeds, state["feeds"], strict=True)]
+        return {**state, "feeds": own}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for feed, own in zip(self._feeds, state["feeds"], strict=True):

@@ -45,6 +45,7 @@ def fit(
     before: Sequence[Run] = (),
     resume: bool | str = False,
     elastic: bool = False,
+    takes_over: Policy | None = None,
     progress: bool = True,
 ) -> Run:
     """Train `model` on `tasks` as `policy` says, and keep everything in `folder`.
@@ -71,6 +72,9 @@ def fit(
         resume: Continue the run in `folder`: True from its latest checkpoint, or the name of one.
         elastic: Whether a resumed run may go on in another number of processes, or on another device: updates keep
             their rows, and the log says where it changed.
+        takes_over: Where a resumed run goes on with other `tasks`: the policy that it had so far, made as it was then.
+            `policy`, over the new tasks, takes over what it remembers; so do the parts of the model, the optimizer and
+            the rows of tasks that stay. New parameters of the model begin as they are in `model`.
         progress: Whether to show a progress bar.
 
     >>> import tempfile
@@ -91,6 +95,12 @@ def fit(
     refuse_ignored(settings, own)
     if elastic and not resume:
         raise RotaError("fit(elastic=True) expects resume=True beside it. Found a new run. Leave it out.")
+    if takes_over is not None and not resume:
+        raise RotaError("fit(takes_over=…) expects resume=True beside it. Found a new run. Leave it out.")
+    if takes_over is not None and elastic:
+        raise RotaError(
+            "fit(takes_over=…) expects the hardware that the run had. Found elastic=True. Do one at a time."
+        )
     settings = as_begun(settings, Path(folder)) if elastic else settings
     settings = resolve_precision(settings, own)
     sources = sources_for(policy, listen, settings)
@@ -104,7 +114,7 @@ def fit(
         training.before, training.asked = before, bool(callbacks)
         training.callbacks = Callbacks([*bar, *callbacks] if context.writes else [])
         with only_writer(Path(folder)) if training.writes(resume) else contextlib.nullcontext():
-            start = training.open(resume, elastic)
+            start = training.open(resume, elastic, takes_over)
             if start is None:
                 return Run(folder)
             try:

@@ -132,33 +132,38 @@ def make_folder(folder: Path, description: dict[str, Any]) -> None:
 
 
 def check_same(
-    run: Run, description: dict[str, Any], last: dict[str, Any] | None = None, elastic: bool = False
+    run: Run,
+    asked: dict[str, Any],
+    description: dict[str, Any],
+    last: dict[str, Any] | None = None,
+    elastic: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Refuse to go on with anything that would make it another run; the hardware that it had, and that it has.
 
     Args:
-        run: As it was started.
+        run: Whose.
+        asked: What it was asked for, by now.
         description: As it would go on.
         last: The hardware of its checkpoint, which may not be that of its start.
         elastic: Whether it may be another one now.
     """
-    if "listen" not in run.info:
+    if "listen" not in run.started:
         raise RotaError(
             f"A resumed run expects the version of rota that started it. Found {run.folder}, which an earlier one "
             f"started, in another form. It can be evaluated and reported; start a new run to train."
         )
-    was, hardware = last or hardware_of(run.info), hardware_of(description)
-    then, now = {**_identity(run.info), **was}, {**_identity(description), **hardware}
+    was, hardware = last or hardware_of(run.started), hardware_of(description)
+    then, now = {**_identity(asked), **was}, {**_identity(description), **hardware}
     changed = {name for name in now.keys() | then.keys() if then.get(name) != now.get(name)}
     changed -= set(HARDWARE) if elastic else set()
     if changed:
         found = [told for name in sorted(changed) for told in _differences(then.get(name), now.get(name), name)]
         told = "; ".join(found[:MOST]) + (f"; and {len(found) - MOST} more" if len(found) > MOST else "")
-        other = (
-            f"Go on with the same batches on this hardware: {resuming(run.folder, elastic=True)}."
-            if changed <= set(HARDWARE)
-            else "Start a new run for other settings."
-        )
+        other = "Start a new run for other settings."
+        if changed <= set(HARDWARE):
+            other = f"Go on with the same batches on this hardware: {resuming(run.folder, elastic=True)}."
+        elif asked["tasks"].keys() != description["tasks"].keys():
+            other = "Tasks may come and go: fit(…, resume=True, takes_over=…) with the policy that the run had."
         raise RotaError(f"A resumed run expects what it was started with. Changed: {told}. {other}")
     return was, hardware
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from rota.errors import RotaError
 from rota.evaluation import RunAccess, evaluation_budget, evaluation_tasks
 from rota.interrupts import at_step_ends, stop
 from rota.policies import Policy
-from rota.runlog import LOG, SUMMARY, LogWriter, Run, write_json
+from rota.runlog import LOG, SUMMARY, LogWriter, Run, as_if_begun, write_json
 from rota.settings import Settings
 from rota.sources import Moment, Source
 from rota.streams import Streams, rows_per_step
@@ -35,6 +35,7 @@ from rota.training._folder import DISK_FULL, check_same, describe, disk_full, ma
 from rota.training._own_model import load_weights, try_first_rows
 from rota.training._resolve import resolve_engine
 from rota.training._stopping import Stopping
+from rota.training._task_change import ChangeOfTasks, apart_from_tasks, change_of_tasks, info_then
 
 FLUSH = 100  # lines of the log that may wait in memory
 
@@ -46,6 +47,7 @@ class TrainingLoop:
     callbacks: Callbacks
     asked: bool = False  # whether a callback may end the run
     other_versions: str | None = None  # than it was started with
+    change: ChangeOfTasks | None = None  # before the first step
 
     def __init__(
         self,
@@ -92,9 +94,23 @@ class TrainingLoop:
             self.queue.note({"kind": "resumed", "step": start, **self.hardware, **parts})
         if start == 0:
             self._evaluate(0)
+        if self.change is not None:
+            self._begin_with_others(self.change)
         with at_step_ends():
             done = self._train(start)
         self._end(done)
+
+    def _begin_with_others(self, change: ChangeOfTasks) -> None:
+        """Other tasks from here on. All of them are evaluated, and a checkpoint knows them before the next step: with
+        it the change is made, and before it is not."""
+        for line in change.heard:
+            self._write(line)
+        self.queue.note(change.line(self.stream.expected_shares(change.step)))
+        self._evaluate(change.step)
+        try:
+            self.checkpointer.save(change.step)
+        except OSError as error:
+            self.checkpointer.rescue(change.step, error)
 
     def _train(self, start: int) -> int:
         """All steps but those that were made before; how many there are then."""
@@ -134,6 +150,7 @@ class TrainingLoop:
         notices = [f"{task.name}: {task.notes['made']}" for task in self.tasks if "made" in task.notes]
         notices.append(self.evaluations.budget.told())
         notices += [told(self.was, self.hardware, self.divided)] if self.was != self.hardware else []
+        notices += [self.change.notice] if self.change is not None else []
         notices += [f"engine: eager, because {self.not_captured}"] if self.not_captured else []
         for notice in [*notices, self.stream.notice, self.other_versions]:
             if notice:
@@ -169,7 +186,7 @@ class TrainingLoop:
             refuse_old(self.folder, inner=bool(self.before))  # before a folder is made for anything
         return self.context.writes and not (resume and (self.folder / SUMMARY).is_file())
 
-    def open(self, resume: bool | str, elastic: bool = False) -> int | None:
+    def open(self, resume: bool | str, elastic: bool = False, takes_over: Policy | None = None) -> int | None:
         """Make the run folder or go back into it; return the step to start from, None if all is done."""
         if not resume:
             refuse_old(self.folder, inner=bool(self.before))
@@ -179,23 +196,26 @@ class TrainingLoop:
             self.context.wait()
         run = Run(self.folder)
         self.checkpoints = Checkpoints(self.folder, run.info["id"])
+        if self.context.writes and not run.finished:
+            self.checkpoints.bring_back()
+        self.context.wait()
         found = None if run.finished else self.checkpoints.load(resume if isinstance(resume, str) else None)
-        self.was, self.hardware = check_same(run, self._describe(), found and found[0].get("hardware"), elastic)
-        torch.set_num_threads(run.info["threads"])
+        asked, description = as_if_begun(run.info) if run.finished else info_then(run, found), self._describe()
+        if takes_over is not None:
+            self.change = change_of_tasks(run, asked, description, found, takes_over)
+            asked = apart_from_tasks(asked, description)
+        self.was, self.hardware = check_same(run, asked, description, found and found[0].get("hardware"), elastic)
+        torch.set_num_threads(run.started["threads"])
         if run.finished:
             if self.settings.keep != "logs":
                 load_weights(self.access.model, self.checkpoints.load_best(run.summary["best"]["step"]))
             return None
         if self.context.writes:
-            self.other_versions = note_start(self.folder, self._describe())
-        if self.context.writes:
+            self.other_versions = note_start(self.folder, description)
             # Where an older one was asked for, the newer ones go before the log is cut back behind them.
             self.checkpoints.drop_after(found[0]["step"] if found else 0)
         self.log = LogWriter(self.folder / LOG, found[0]["log"] if found else 0) if self.context.writes else None
-        skips = self.settings.on_nan == "skip" or self.stream.needs_outcome  # a round leaves a broken branch out
-        self.queue = FeedbackQueue(
-            self.policy, self._write, self.settings.delay or 0, skips, self.feeds.word, self.settings.log_rows
-        )
+        self.queue = self._queue_of(self.policy, self._write)
         self.checkpointer = Checkpointer(
             self.folder,
             self.checkpoints,
@@ -208,7 +228,15 @@ class TrainingLoop:
             self.settings,
             self.hardware,
         )
+        if self.change is not None and found is not None:
+            learner = self.engine.learner
+            found = self.change.carried(found, learner, self.stream, self.feeds, self.policy, self.best, self._queue_of)
         return self.checkpointer.restore(*found) if found else 0
+
+    def _queue_of(self, policy: Policy, write: Callable[[dict[str, Any]], None]) -> FeedbackQueue:
+        delay, log_rows = self.settings.delay or 0, self.settings.log_rows
+        skips = self.settings.on_nan == "skip" or self.stream.needs_outcome  # a round leaves a broken branch out
+        return FeedbackQueue(policy, write, delay, skips, self.feeds.word, log_rows)
 
     def _write(self, line: dict[str, Any]) -> None:
         if self.log is not None:
