@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -64,18 +63,6 @@ def improve(
             },
         )
         console.print(f"Train with it: rota train --mixture {out} …", highlight=False, markup=False)
-
-
-def read_mixture(path: Path) -> dict[str, float]:
-    """The mixture that `rota improve -o` wrote; or a plain JSON object of weights."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        mixture = content.get("mixture", content)
-        return {str(task): float(weight) for task, weight in mixture.items()}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise RotaError(
-            f"Expected a mixture at {path}, as `rota improve -o` writes it. Found none ({error})."
-        ) from error
 
 
 def _number(text: str) -> float:

@@ -11,14 +11,13 @@ import typer
 from rota.cli._console import open_console, tell
 from rota.cli._dry_run import DryRun, show_run
 from rota.cli._fields import read_fields, with_plan_flags
-from rota.cli._improve import read_mixture
 from rota.cli._interrupts import allow, resumed_from
 from rota.cli._tables import score_table
 from rota.errors import RotaError
 from rota.interrupts import GRACE
 from rota.names import folder_name
 from rota.plans import Plan, make_plan, merge_fields
-from rota.runlog import LOG, SUMMARY, has_changes, started_plan
+from rota.runlog import LOG, SUMMARY, has_changes, read_mixture, started_plan
 
 MOVED = ("device", "engine")
 """Fields of a plan that other hardware may need otherwise."""

@@ -44,6 +44,13 @@ class WeightOptions(Options):
     weights: dict[str, float] = Field(description="Weight of each task, in any unit; 0 leaves a task out.")
 
 
+class SteeredOptions(Options):
+    """Of method steered."""
+
+    file: str = Field(description="JSON file with the weight of each task, in any unit; 0 leaves a task out.")
+    every: int | None = Field(None, ge=1, description="Steps between two looks at the file; at evaluations by default.")
+
+
 class TurnOptions(Options):
     """Of method cycle."""
 
@@ -101,6 +108,11 @@ def _fixed(options: WeightOptions, context: RunContext) -> Recipe:
     return Recipe(policies.Fixed(_for_all(context, options.weights)))
 
 
+def _steered(options: SteeredOptions, context: RunContext) -> Recipe:
+    source = {"source": "mixture file", "file": options.file, "every": options.every}
+    return Recipe(policies.Steered(context.tasks), listen=[source])
+
+
 def _cycle(options: TurnOptions, context: RunContext) -> Recipe:
     return Recipe(policies.Cycle(_for_all(context, options.weights)))
 
@@ -144,6 +156,7 @@ MIXTURES = [
         "unimax", "equal shares, but at most a few passes over any data set", _unimax, "Chung et al. 2023", ("sizes",)
     ),
     Method("fixed", "the weights you give", _fixed),
+    Method("steered", "the weights in a file that may be replaced during the run", _steered),
     Method("cycle", "round robin in an exact ratio", _cycle, "Guo et al. 2019 (mixing ratio)"),
     Method("joint", "a batch of every task in every step, losses weighted", _joint, "Kourdis et al. 2024 (baseline)"),
 ]

@@ -2,6 +2,7 @@
 
 from rota.runlog._atomic import create_json, new_folder, replacing, write_json, write_text
 from rota.runlog._ledger import Ledger
+from rota.runlog._read_mixture import read_mixture
 from rota.runlog._reader import Run, best_trial, find_runs, read_lines, started_plan, written_steps
 from rota.runlog._records import (
     ComparisonRecord,
@@ -52,6 +53,7 @@ __all__ = [
     "present_tasks",
     "read_json",
     "read_lines",
+    "read_mixture",
     "read_record",
     "read_turns",
     "refuse_lost",

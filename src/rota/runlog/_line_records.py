@@ -124,6 +124,18 @@ class ParkedLine(TypedDict):
     reason: NotRequired[str]
 
 
+class MixtureLine(TypedDict):
+    """Weights that were given, or why they cannot be used; and the mixture then."""
+
+    __pydantic_config__ = STRICT  # type: ignore[misc]
+
+    step: Cardinal
+    file: str
+    weights: NotRequired[dict[str, Measured]]
+    reason: NotRequired[str]
+    mixture: dict[str, Measured]
+
+
 class AnyLine(TypedDict):
     """A line of an unknown kind."""
 
@@ -143,6 +155,7 @@ LINES: Mapping[str, TypeAdapter[Any]] = {
     "arm": TypeAdapter(ArmLine),
     "round": TypeAdapter(RoundLine),
     "tasks": TypeAdapter(TaskChangeLine),
+    "mixture": TypeAdapter(MixtureLine),
     "parked": TypeAdapter(ParkedLine),
     "unparked": TypeAdapter(ParkedLine),
 }

@@ -10,6 +10,7 @@ from rota.policies import Policy
 from rota.settings import Settings
 from rota.sources._dev_scores import DevScores
 from rota.sources._each_step import NAMED, EachStep
+from rota.sources._mixture_file import MixtureFile
 from rota.sources._round_success import RoundSuccess
 from rota.sources._source import Source
 from rota.sources._survey import Survey
@@ -28,7 +29,7 @@ USUAL: dict[str, Source] = {
 """Who tells a policy what, where nobody says otherwise. The gain is the one that costs no forward pass."""
 
 SOURCES: dict[str, Callable[..., Source]] = {
-    source.name: source for source in (EachStep, DevScores, Survey, RoundSuccess)
+    source.name: source for source in (EachStep, DevScores, MixtureFile, Survey, RoundSuccess)
 }
 
 
