@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from rota.data._multimnist import FILES, SEED, SHIFT, SIDE, PictureRows, _parsed, _unpacked, load_multimnist, overlay
+from rota.data._multimnist import FILES, SEED, SHIFT, SIDE, PictureRows, _parsed, load_multimnist, overlay
+from rota.data._safe_files import unpacked
 from rota.errors import RotaError
 from rota.seeds import generator
 from rota.tasks import check_tasks, limit_rows, sample_rows
@@ -25,7 +26,7 @@ def idx(array):
 
 
 def read_idx(path):
-    return _parsed(path, _unpacked(path))
+    return _parsed(path, unpacked(path))
 
 
 def contents(train=60, test=20):
@@ -171,9 +172,9 @@ GOOD = idx(np.arange(6).reshape(2, 3))
         (GOOD[:-2], r"should have 18 bytes for 2 x 3 numbers, as its header says\. Found 16\."),
         (GOOD[:7], r"Found 7\."),
         (GOOD + b"x", r"Found 19\."),
-        (gzip.compress(GOOD, mtime=0)[:-9], r"should be whole gzipped data\. Found damage"),
-        (b"\x1f\x8b rest of a page", r"should be whole gzipped data\. Found damage"),
-        (gzip.compress(GOOD, mtime=0)[:12] + b"\xff" * 20, r"should be whole gzipped data\. Found damage"),
+        (gzip.compress(GOOD, mtime=0)[:-9], r"expected a whole gzip file\. Found a damaged one"),
+        (b"\x1f\x8b rest of a page", r"expected a whole gzip file\. Found a damaged one"),
+        (gzip.compress(GOOD, mtime=0)[:12] + b"\xff" * 20, r"expected a whole gzip file\. Found a damaged one"),
     ],
 )
 def test_what_is_no_idx_file_is_refused_with_a_sentence(tmp_path, content, sentence):
@@ -185,7 +186,7 @@ def test_what_is_no_idx_file_is_refused_with_a_sentence(tmp_path, content, sente
 
 
 def test_a_missing_idx_file_is_refused_with_a_sentence(tmp_path):
-    with pytest.raises(RotaError, match=r"Expected an idx file at .*nowhere\. Found none\."):
+    with pytest.raises(RotaError, match=r"Expected a file at .*nowhere\. Found none\."):
         read_idx(tmp_path / "nowhere")
 
 

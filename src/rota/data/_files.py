@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import importlib
 import json
 import re
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rota.data._safe_files import raw_lines
 from rota.errors import RotaError, missing_package
 
 csv.field_size_limit(2**31 - 1)  # a passage may be longer than the 128 KiB that csv allows
@@ -67,16 +66,12 @@ Read = Callable[[Path, Tally], Iterator[Record]]
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a UTF-8 file with their numbers, without their ends; gzipped where the name ends in .gz."""
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            for number, raw in enumerate(file, start=1):
-                try:
-                    yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-                except UnicodeDecodeError as error:
-                    found = error.object[error.start]
-                    said = f"{path}, line {number}: expected UTF-8. Found the byte 0x{found:02x}."
-                    raise RotaError(said) from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise RotaError(f"{path}: expected a whole gzip file. Found a damaged one ({error}).") from error
+        for number, raw in enumerate(raw_lines(path), start=1):
+            try:
+                yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                found = error.object[error.start]
+                raise RotaError(f"{path}, line {number}: expected UTF-8. Found the byte 0x{found:02x}.") from error
     except OSError as error:
         raise RotaError(f"Expected a file that can be read at {path}. Found: {error.strerror}.") from error
 

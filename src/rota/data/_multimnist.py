@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import math
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rota.arrays import Ids
+from rota.data._safe_files import unpacked
 from rota.errors import RotaError
 from rota.seeds import generator
 from rota.tasks import Batch, Classification, Pictures, Task
@@ -58,7 +57,7 @@ def load_multimnist(folder: Path) -> list[Task]:
     Reference: Sener & Koltun, "Multi-Task Learning as Multi-Objective Optimization", NeurIPS 2018.
     """
     paths = _find(folder)
-    contents = [_unpacked(path) for path in paths]
+    contents = [unpacked(path) for path in paths]
     arrays = [_parsed(path, content) for path, content in zip(paths, contents, strict=True)]
     train, test = _digits(paths[0], arrays[0], paths[1], arrays[1]), _digits(paths[2], arrays[2], paths[3], arrays[3])
     order = generator(SEED, "multimnist", "split").permutation(len(train[1]))
@@ -171,19 +170,6 @@ def _find(folder: Path) -> list[Path]:
             f"{', '.join(missing)}. Name the folder that holds them."
         )
     return [path for path in found.values() if path is not None]
-
-
-def _unpacked(path: Path) -> bytes:
-    """The content of a file, gzipped or not; its first bytes tell which."""
-    try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
-    except FileNotFoundError:
-        raise RotaError(f"Expected an idx file at {path}. Found none.") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise RotaError(
-            f"{path} should be whole gzipped data. Found damage ({error}). Fetch the file again."
-        ) from error
 
 
 def _parsed(path: Path, content: bytes) -> Bytes:

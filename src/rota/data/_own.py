@@ -83,6 +83,8 @@ class OwnTask(BaseModel):
 def own_tasks(path: Path) -> list[OwnTask]:
     """The tasks that a YAML file describes: one mapping, or a list of them."""
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise RotaError(f"Expected a YAML file with tasks at {path}. Found something else that is no file.")
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RotaError(f"Expected a YAML file with tasks at {path}. Found none ({error.strerror}).") from error

@@ -35,8 +35,10 @@ Kinds of lines:
     observed  what a user's loop measured between updates: about (the word), tasks: {task: value}
     resumed the run went on on other hardware (`--elastic`): processes, device, engine, and what each process does of an
             update: batch_size, accumulate
-    tasks   from this step on, sources of a mix came and left: added: [task], dropped: [task], rows: {task that came:
-            training rows; null: a stream's}, mixture: {task: probability}
+    tasks   from this step on, other tasks: added: [task], dropped: [task], rows: {task that came: training rows; null:
+            a stream's}, mixture: {task: probability}; of a run also run: what run.json would say since
+    mixture weights were replaced (method steered): file, weights: {task: weight}, or reason: why they cannot be used;
+            mixture: {task: probability}
     parked, unparked  a source is not drawn any more from this step on, or drawn again: task, reason
     skip    a step whose loss was not a number and was left out: tasks: {task: ids, or {rows}}
     round   a round of branches is decided: round, method, target, steps: {branch: updates}, weights: {task: weight

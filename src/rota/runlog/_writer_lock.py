@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rota.errors import RotaError
+from rota.runlog._links import refuse_links
 from rota.runlog._network_disk import is_shared
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ def only_writer(folder: Path) -> Iterator[None]:
         if own is None:
             made = _make(folder)
             try:
+                refuse_links(folder)
                 _held[place] = hold = _Hold(folder)
             except OSError as error:
                 _remove(made)
