@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from rota.methods import METHODS
 
@@ -10,6 +11,7 @@ SMALL = "--tasks left,right --rows left=48,right=40 --batch-size 8 --steps 24 --
 OFTEN = "--checkpoint-every 5 --device cpu -q"
 OPTIONS = {
     "fixed": "--option weights=left=2,right=1",
+    "steered": f"--option file={Path(__file__).with_name('steered.json')} --option every=3",
     "cycle": "--option weights=left=2,right=1",
     "active": "--option every=6 --option passes=2 --option rows=10",
     "active-weights": "--option every=6 --option passes=2 --option rows=10",
