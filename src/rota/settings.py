@@ -106,6 +106,10 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
     )
     patience: Count | None = Field(None, description="stop after so many evaluations without improvement")
     on_nan: Literal["stop", "skip"] = Field("stop", description="what to do when a loss is not a number")
+    park_after: Count | None = Field(
+        None,
+        description="losses in a row that are no numbers, after which a task is not drawn any more; with on_nan skip",
+    )
     delay: int | None = Field(
         None,
         ge=0,
@@ -143,6 +147,12 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
     def _skipping_needs_the_loss_at_once(self) -> Self:
         if self.on_nan == "skip" and self.delay:
             raise ValueError("on_nan 'skip' with delay 0: a loss that is read late cannot be left out any more")
+        return self
+
+    @model_validator(mode="after")
+    def _parking_needs_a_run_that_goes_on(self) -> Self:
+        if self.park_after is not None and self.on_nan != "skip":
+            raise ValueError("park_after with on_nan 'skip': the first loss that is no number ends the run")
         return self
 
     @property

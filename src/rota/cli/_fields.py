@@ -33,7 +33,7 @@ GROUPS = {
     ),
     "Updates": (
         *("accumulate", "optimizer", "optimizer_per_task", "weight_decay", "decay_all", "momentum", "betas", "eps"),
-        *("warmup", "schedule", "clip", "clip_each", "on_nan"),
+        *("warmup", "schedule", "clip", "clip_each", "on_nan", "park_after"),
     ),
     "Evaluation and checkpoints": (
         *("eval_every", "eval_rows", "eval_batch_size", "checkpoint_every", "best", "patience"),

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from rota.arrays import Ids
-from rota.draws import Draws, Partial, Queue, Shard
+from rota.draws import Draws, Parking, Partial, Queue, Shard
 from rota.errors import RotaError
 from rota.mixing._decision import Decision, RowSpan
-from rota.mixing._parking import Unparked
 from rota.mixing._stream_rows import CountingQueue
 from rota.policies import Policy
 from rota.seeds import generator
@@ -27,7 +26,7 @@ class Drawing:
         seed: Of the draws and of the order of rows.
         partial: What becomes of the last batch of a pass.
         blend: Whether an update has rows of several tasks.
-        parked: Tasks that are not drawn, as they are at each draw.
+        parking: Knows the tasks that are not drawn, as they are at each draw.
     """
 
     def __init__(
@@ -38,9 +37,9 @@ class Drawing:
         seed: int,
         partial: Partial,
         blend: bool,
-        parked: Collection[str],
+        parking: Parking,
     ) -> None:
-        self.seed, self.blend, self._partial, self._parked = seed, blend, partial, parked
+        self.seed, self.blend, self._partial, self._parking = seed, blend, partial, parking
         self._left: dict[str, Any] = {}  # queues of tasks that have left
         self._left_sizes: dict[str, tuple[int | None, int]] = {}
         self.refuse(policy, sizes, rows)
@@ -85,7 +84,7 @@ class Drawing:
     @property
     def drawn_from(self) -> Policy:
         """The policy, without what is parked."""
-        return Unparked(self.policy, self._parked) if self._parked else self.policy
+        return self._parking.drawn_from(self.policy)
 
     def _queue_of(self, task: str) -> Any:
         return self._draws.queues.get(task) or self._left[task]

@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rota.draws import Parking
 from rota.errors import RotaError
 from rota.feedback import Feedback
 from rota.mixing._decision import Decision, Means, described
 from rota.mixing._mix_log import MixLog
-from rota.mixing._parking import Parking
 from rota.policies import Policy
 from rota.sources import USUAL, EachStep, Listen
 
@@ -134,6 +134,8 @@ class Hearing:
             present = task in self._present
             if present and (parked := self._parking.hear(task, loss, drawn)):
                 self.happen(parked)
+                told = f"{self._parking.notice(parked)} Once it is sound again, call mix.unpark('{task}')."
+                warnings.warn(told, stacklevel=2)
             if not math.isfinite(loss):
                 self._not_heard(decision, task, loss)
                 continue

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rota.arrays import Ids
-from rota.draws import Partial
+from rota.draws import Parking, Partial
 from rota.errors import RotaError
 from rota.mixing._dealing import Dealing, processes
 from rota.mixing._deciding import Deciding
@@ -20,7 +20,6 @@ from rota.mixing._mix_data import MixData
 from rota.mixing._mix_feedback import MixFeedback
 from rota.mixing._mix_log import MixLog
 from rota.mixing._mix_sources import MixSources
-from rota.mixing._parking import Parking
 from rota.mixing._wrong_use import (
     check_batch_sizes,
     check_host,
@@ -121,7 +120,7 @@ class Mix(MixFeedback, MixSources):
         self._parking = Parking(park_after)
         self._parking.refuse_turns(policy)
         rows = dealing.rows_of_an_update(self._batch_sizes)
-        self._drawing = Drawing(policy, sizes, rows, seed, self.partial, blend, self._parking.reasons)
+        self._drawing = Drawing(policy, sizes, rows, seed, self.partial, blend, self._parking)
         if epoch is None and streams is not None:
             raise RotaError("A mix of streams expects epoch=…, the updates of one iteration. Found none.")
         self.epoch = epoch or self._drawing.updates_of_a_pass

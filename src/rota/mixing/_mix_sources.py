@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rota.draws import Parking
 from rota.mixing._dealing import Dealing
 from rota.mixing._deciding import Deciding
 from rota.mixing._drawing import Drawing
 from rota.mixing._hearing import Hearing
 from rota.mixing._mix_data import MixData
-from rota.mixing._parking import Parking
 from rota.mixing._wrong_use import check_back, check_batch_sizes, check_names, check_removed
 from rota.policies import Policy
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from rota.arrays import Ids
-from rota.draws import Draws, Queue, Shard
+from rota.draws import Draws, Parking, Queue, Shard
 from rota.engine import StepPlan, TaskBatch
 from rota.errors import RotaError
 from rota.evaluation import RunAccess
@@ -27,6 +27,7 @@ class Ended:
     Args:
         line: For the log.
         failure: Why the run cannot go on, if so; everything is saved before it is said.
+        notice: What a person should know.
 
     >>> Ended({"kind": "round", "round": 1}).failure is None
     True
@@ -34,6 +35,7 @@ class Ended:
 
     line: dict[str, Any]
     failure: str | None = None
+    notice: str | None = None
 
 
 def rows_per_step(tasks: Sequence[Task], batch_size: int, passes: int = 1) -> dict[str, int]:
@@ -118,6 +120,7 @@ class Stream(ABC):
             for task in tasks
         }
         self._draws = Draws(policy, queues, seed)
+        self._parking = Parking(None)
         self._loaders = {task.name: Loader(task.splits["train"], queues[task.name], shard, workers) for task in tasks}
 
     needs_outcome: ClassVar[bool] = False
@@ -128,6 +131,9 @@ class Stream(ABC):
 
     def connect(self, run: RunAccess) -> None:  # noqa: B027 - optional on purpose
         """Take part in a run, before its folder is made: refuse now what its model or its settings cannot do."""
+
+    parks: ClassVar[bool] = False
+    """Whether it leaves tasks out whose losses stop being numbers (`Settings(park_after=…)`)."""
 
     @abstractmethod
     def next(self, step: int) -> StepPlan | None:
@@ -173,11 +179,13 @@ class Stream(ABC):
 
     def state_dict(self) -> dict[str, Any]:
         """Counters and a generator, whatever the number of steps taken. The policy keeps its own state."""
-        return self._draws.state_dict()
+        parking = {} if self._parking.after is None else {"parking": self._parking.state_dict()}
+        return {**self._draws.state_dict(), **parking}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from there; call it before the first `next`."""
         self._draws.load_state_dict(state)
+        self._parking.load_state_dict(state.get("parking", {}))
 
     def carried(self, state: dict[str, Any], tasks: Sequence[str]) -> dict[str, Any]:
         """The state of a stream of other tasks (`tasks`) as one of its own; refuse where more is remembered of them
@@ -187,7 +195,10 @@ class Stream(ABC):
                 f"{type(self).__name__} expects the tasks that it began with, since it remembers rows or weights of "
                 f"each. Found others. Start a new run for them."
             )
-        return self._draws.carried(state, tasks)
+        self._parking.load_state_dict(state.get("parking", {}))
+        self._parking.forget(set(tasks) - set(self.policy.tasks))
+        parking = {} if self._parking.after is None else {"parking": self._parking.state_dict()}
+        return {**self._draws.carried(state, tasks), **parking}
 
 
 class TaskStream(Stream):
@@ -202,9 +213,24 @@ class TaskStream(Stream):
     (1, 8, 0.5)
     """
 
+    parks: ClassVar[bool] = True
+
+    def connect(self, run: RunAccess) -> None:
+        self._parking = Parking(run.settings.park_after)
+        self._parking.refuse_turns(self.policy)
+
     def next(self, step: int) -> StepPlan:
+        self._draws.policy = self._parking.drawn_from(self.policy)
         choice, number, ids = self._draws.draw(step)
+        self._drawn = choice.task
         return StepPlan(step, (self._batch(choice.task, number, ids),), choice)
+
+    def ended(self, done: int, skipped: bool) -> Ended | None:
+        line = self._parking.hear(self._drawn, math.nan if skipped else 0.0, done)
+        return None if line is None else Ended(line, notice=self._parking.notice(line))
+
+    def expected_shares(self, step: int) -> dict[str, float]:
+        return self._parking.drawn_from(self.policy).expected_shares(step)
 
 
 class JointStream(Stream):

@@ -33,7 +33,7 @@ from rota.training._feedback_queue import FeedbackQueue
 from rota.training._feeds import Feeds
 from rota.training._folder import DISK_FULL, check_same, describe, disk_full, make_folder, note_start, refuse_old
 from rota.training._own_model import load_weights, try_first_rows
-from rota.training._resolve import resolve_engine
+from rota.training._resolve import refuse_parking, resolve_engine
 from rota.training._stopping import Stopping
 from rota.training._task_change import ChangeOfTasks, apart_from_tasks, change_of_tasks, info_then
 
@@ -68,6 +68,7 @@ class TrainingLoop:
         self.stream = stream(
             trained, policy, rows, settings.seed, context.shard, settings.num_workers, settings.group_lengths
         )
+        refuse_parking(settings, self.stream)
         heard = any(source.each_step and (policy.hears is None or source.says in policy.hears) for source in sources)
         own_part = divided(settings, tasks, began_in, context.shard.world)
         self.divided, self.not_captured = resolve_engine(own_part, heard or self.stream.needs_outcome, own, model)
@@ -176,6 +177,8 @@ class TrainingLoop:
         if ended is None:
             return
         self.queue.note(ended.line)
+        if ended.notice is not None:
+            self.callbacks.on_notice(ended.notice)
         if ended.failure is not None:
             self.checkpointer.save(done)
             raise RotaError(f"{ended.failure} Everything up to step {done} is saved in {self.folder}.")

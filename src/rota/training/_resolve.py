@@ -10,9 +10,19 @@ from torch import nn
 from rota.engine import Trainer, why_not_stacked
 from rota.errors import RotaError
 from rota.settings import Settings
+from rota.streams import Stream
 
 DELAY = 4
 """Steps that a GPU may be behind the loop, where nobody waits for their losses."""
+
+
+def refuse_parking(settings: Settings, stream: Stream) -> None:
+    """Refuse to park tasks where steps have several."""
+    if settings.park_after is not None and not stream.parks:
+        raise RotaError(
+            f"Settings(park_after={settings.park_after}) expects steps of one task, which is left out. Found "
+            f"{type(stream).__name__}. Leave park_after out."
+        )
 
 
 def refuse_ignored(settings: Settings, own: Trainer) -> None:

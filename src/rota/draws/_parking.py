@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -29,8 +28,9 @@ class Unparked(Policy):
         self._drawn = np.array([task not in parked for task in policy.tasks])
         if not self._drawn.any():
             raise RotaError(
-                f"A mix expects a source whose losses are numbers. Found all of them parked: {', '.join(parked)}. "
-                f"Find out why losses are no numbers (a smaller learning rate?), then call mix.unpark(name)."
+                f"Training expects a source whose losses are numbers. Found all of them parked: {', '.join(parked)}. "
+                f"Find out why losses are no numbers (a smaller learning rate?), then begin again before that; in a "
+                f"mix, call mix.unpark(name)."
             )
 
     def probabilities(self, step: int) -> Floats:
@@ -64,11 +64,15 @@ class Parking:
         self.reasons: dict[str, str] = {}
         self._in_a_row: dict[str, int] = {}
 
+    def drawn_from(self, policy: Policy) -> Policy:
+        """The policy, without what is parked."""
+        return Unparked(policy, self.reasons) if self.reasons else policy
+
     def refuse_turns(self, policy: Policy) -> None:
         """Refuse a policy whose promise a missing task would break."""
         if self.after is not None and not policy.mixable:
             raise RotaError(
-                f"A mix that parks sources expects a policy that may be mixed. Found {type(policy).__name__}, whose "
+                f"Parking of sources expects a policy that may be mixed. Found {type(policy).__name__}, whose "
                 f"promise a missing source would break. Leave park_after out, or choose another policy."
             )
 
@@ -82,12 +86,14 @@ class Parking:
             return None
         reason = f"its last {count} losses are no numbers ({loss})" if count > 1 else f"its last loss is {loss}"
         self.reasons[task] = reason
-        warnings.warn(
-            f"Source '{task}' is parked from update {step} on: {reason}. The others share its updates. Once it is "
-            f"sound again, call mix.unpark('{task}').",
-            stacklevel=2,
-        )
         return {"kind": "parked", "step": step, "task": task, "reason": reason}
+
+    def notice(self, line: Mapping[str, Any]) -> str:
+        """What a person should know about a task that is parked now, from its line."""
+        return (
+            f"Source '{line['task']}' is parked from update {line['step']} on: {line['reason']}. The others share its "
+            f"updates."
+        )
 
     def refuse_unparked(self, task: str) -> None:
         """Refuse a task that is not parked."""
