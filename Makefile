@@ -50,7 +50,7 @@ lint: .venv/installed ## style and types
 # Left out: what compares with another commit (against, golden), reads runs of yours (prediction), prints calls (trace),
 # or takes long (mutate, kills). What needs a GPU or $$ROTA_DATA skips itself without.
 BENCHMARKS := auto batchbald cpu datapath decisions engine gains hosts imports mix pool resume search selection side_by_side survey \
-	training trials
+	training trials verdicts
 
 docs: .venv/installed ## the documentation as a site in build/site, seconds
 	@$(BIN)/python docs/site.py

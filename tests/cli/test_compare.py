@@ -18,7 +18,14 @@ def compared(tmp_path_factory, request):
     """A comparison of two methods with three seeds, with claims."""
     folder = tmp_path_factory.mktemp("compare")
     claims = [
-        {"says": "Exp3.S is higher", "paper": "+9.9", "of": "exp3s", "than": "uniform", "split": "test"},
+        {
+            "says": "Exp3.S is higher",
+            "paper": "by far",
+            "printed": 99,
+            "of": "exp3s",
+            "than": "uniform",
+            "split": "test",
+        },
         {
             "says": "Both get the same share",
             "measure": "share:left",
@@ -54,14 +61,73 @@ def test_a_file_is_compared_and_its_claims_are_judged(rota_main, compared):
     code, out, err = rota_main("claims", compared / "runs", "--markdown")
     assert code == 0, err
     rows = [line.split(" | ") for line in out.splitlines() if line.startswith("| ") and "(n = 3)" in line]
-    verdicts = {row[0].removeprefix("| "): row[3].removesuffix(" |") for row in rows}
+    verdicts = {row[0].removeprefix("| "): row[-1].removesuffix(" |") for row in rows}
     assert verdicts["Both get the same share"] == "holds"
     assert verdicts["It is above nothing"] == "holds"
     assert verdicts["It is below nothing"] == "does not hold"
     assert verdicts["Its updates are late"] == "does not hold"
-    assert "| Exp3.S is higher | +9.9 |" in out
+    assert "| Exp3.S is higher | +99, by far |" in out
+    assert verdicts["Exp3.S is higher"] == "an effect of the printed size is excluded"
+    assert "corrected for 5 claims (Holm)" in out
+    assert "None of them was registered" in out
     code, out, _ = rota_main("claims", compared / "runs")
     assert (code, "verdict" in out) == (0, True)
+
+
+def test_claims_are_registered_before_the_runs_and_judged_as_they_were(rota_main, compared, tmp_path):
+    (tmp_path / "experiments").mkdir()
+    file = tmp_path / "experiments" / "two.yaml"
+    file.write_text((compared / "two.yaml").read_text())
+    place = tmp_path / "two.registered.json"
+    flags = ("--seeds", "0,1", "--steps", 5)
+    code, out, err = rota_main("claims", "--register", file, "--out", place, *flags)
+    assert code == 0, err
+    written = json.loads(place.read_text())
+    assert written["hash"] in out
+    assert (written["seeds"], written["plans"]["exp3s"]["steps"], len(written["claims"])) == ([0, 1], 5, 5)
+    code, _, err = rota_main("claims", "--register", file, "--out", place, *flags)
+    assert (code, "which is not replaced" in " ".join(err.split())) == (2, True)
+
+    content = yaml.safe_load(file.read_text())
+    content["claims"] = [{"says": "A later idea", "of": "uniform", "than": "exp3s"}, *content["claims"][1:]]
+    file.write_text(yaml.safe_dump(content))
+    code, _, err = rota_main("compare", file, "--seeds", "0,1,2", "--steps", 4, "--out", tmp_path / "two")
+    assert code == 0, err
+    code, out, err = rota_main("claims", tmp_path / "two", "--markdown")
+    assert code == 0, err
+    rows = {cells[0].strip("| "): cells for line in out.splitlines() if len(cells := line.split(" | ")) > 3}
+    assert rows["Exp3.S is higher"][-2] == "before the runs"  # although the file has dropped it
+    assert rows["A later idea"][-2] == "no"
+    assert "The plan has changed since: the seeds 2 were added" in out
+    assert "exp3s: steps 5 → 4" in out
+
+    code, out, err = rota_main("claims", "--register", file, "--out", tmp_path / "late.json", *flags)
+    assert code == 0, err
+    began = json.loads((tmp_path / "two" / "uniform-0" / "run.json").read_text())["created"]
+    late = json.loads((tmp_path / "late.json").read_text())
+    (tmp_path / "late.json").write_text(json.dumps({**late, "registered": began[:-5] + "-0100"}))  # an hour after
+    code, out, err = rota_main("claims", tmp_path / "two", "--registered", tmp_path / "late.json", "--markdown")
+    assert code == 0, err
+    assert out.count("| after they began |") == 5
+    code, _, err = rota_main("claims", "--register", file, "--out", tmp_path / "two.registered.json")
+    assert (code, "before the runs. Found 6 runs" in " ".join(err.split())) == (2, True)
+
+    place.write_text(json.dumps({**written, "seeds": [0, 1, 2]}))
+    code, _, err = rota_main("claims", tmp_path / "two")
+    assert (code, "was changed after it was written" in " ".join(err.split())) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ((), "or --register with an experiment file. Found neither"),
+        (("runs", "--steps", 5), "--steps goes with --register"),
+        (("runs", "--seeds", "1"), "--seeds goes with --register"),
+    ],
+)
+def test_flags_of_a_registration_need_one(rota_main, flags, sentence):
+    code, _, err = rota_main("claims", *flags)
+    assert (code, sentence in " ".join(err.split())) == (2, True)
 
 
 def test_a_comparison_from_flags_goes_on_where_it_stopped(rota_main, tmp_path):

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rota.analysis import read_claims
+from rota.analysis import other_fields, read_claims
 from rota.comparisons import BASELINES, Comparison, equal_cost, make_comparison, run_comparison
 from rota.comparisons._cells import is_finished
 from rota.comparisons._processes import Labour, work_through
 from rota.errors import RotaError
+from rota.plans import Plan
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
 TINY = {"tasks": ["digits"], "steps": 6, "eval_every": 3, "eval_rows": 20}
@@ -101,6 +102,10 @@ def test_every_experiment_can_be_run_small_and_in_full(file):
         for claim in read_claims(found.claims, file.name):
             assert claim.of in found.variants
             assert isinstance(claim.than, float) or claim.than in found.variants
+            assert set(claim.differ) <= set(Plan.model_fields)
+            if isinstance(claim.than, str):
+                plans = {cell.variant: cell.plan.model_dump(mode="json") for cell in found.cells}
+                assert not other_fields(plans[claim.of], plans[claim.than], claim.differ), claim.says
 
 
 def finished(events):

@@ -12,9 +12,12 @@ from rota.analysis._branch_rounds import (
     target_of,
 )
 from rota.analysis._checkpoint_scores import score, scores
+from rota.analysis._claim import Claim, read_claims
 from rota.analysis._convergence import Convergence, convergence, uncertainty_trends
 from rota.analysis._costs import COST_COLUMNS, Cost, all_costs, used_cost_columns
 from rota.analysis._data_use import RowsUsed, data_used
+from rota.analysis._decide import Decided, Predicted, decide, holm
+from rota.analysis._fairness import other_fields
 from rota.analysis._foresight import Foresight, foresight
 from rota.analysis._groups import Group, counted_tasks, group_runs, method_of, run_names, tasks_of
 from rota.analysis._headline import Headline, Overview, headline, overview
@@ -25,7 +28,9 @@ from rota.analysis._outlook import Outlook, outlook
 from rota.analysis._paired import Difference, paired
 from rota.analysis._peaks import SMOOTHING_WINDOW, smoothed
 from rota.analysis._pool_accounts import DataShare, PoolAccount, TaskUse, pool_accounts
+from rota.analysis._power import power, power_of_alike, seeds_for
 from rota.analysis._ranking import Ranking, rank
+from rota.analysis._registration import Registration, begun_runs, first_start
 from rota.analysis._rerun import train_command
 from rota.analysis._run_history import AVERAGE, Key, RunHistory, read_history
 from rota.analysis._score_table import GroupScore, ScoreTable, all_scores
@@ -34,7 +39,7 @@ from rota.analysis._setting_fields import differing_fields, field_values, settin
 from rota.analysis._shares import ShareCourses, departure, plain_mixtures, share_courses
 from rota.analysis._spreads import Spread, spread, task_spread
 from rota.analysis._target_scores import TargetScores, target_scores
-from rota.analysis._verdicts import Claim, Verdict, judge, read_claims
+from rota.analysis._verdicts import Verdict, judge
 
 __all__ = [
     "AVERAGE",
@@ -51,6 +56,7 @@ __all__ = [
     "Convergence",
     "Cost",
     "DataShare",
+    "Decided",
     "Difference",
     "Foresight",
     "Group",
@@ -63,8 +69,10 @@ __all__ = [
     "Outlook",
     "Overview",
     "PoolAccount",
+    "Predicted",
     "Ranking",
     "Reached",
+    "Registration",
     "RowsUsed",
     "RunHistory",
     "RunMeasure",
@@ -78,29 +86,36 @@ __all__ = [
     "all_costs",
     "all_scores",
     "bandit_outcomes",
+    "begun_runs",
     "beta_density",
     "by_utility",
     "comparable_searches",
     "convergence",
     "counted_tasks",
     "data_used",
+    "decide",
     "departure",
     "differing_fields",
     "field_values",
     "finished_trial",
+    "first_start",
     "foresight",
     "group_runs",
     "headline",
+    "holm",
     "judge",
     "mean_curve",
     "median_curves",
     "method_of",
     "mixture_accounts",
+    "other_fields",
     "outlook",
     "overview",
     "paired",
     "plain_mixtures",
     "pool_accounts",
+    "power",
+    "power_of_alike",
     "rank",
     "read_claims",
     "read_history",
@@ -109,6 +124,7 @@ __all__ = [
     "run_names",
     "score",
     "scores",
+    "seeds_for",
     "setting_as_text",
     "setting_fields",
     "share_courses",

@@ -9,11 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rota.analysis._power import power, seeds_for
 from rota.analysis._spreads import LEVEL, student_limit
 from rota.errors import RotaError
 
-POWER = 0.8
-MOST_SEEDS = 1000  # a difference that needs more of them is none
 BOOTSTRAP_SEEDS = 10  # below, resampling so few numbers gives intervals that are far too narrow
 RESAMPLES = 10_000
 
@@ -55,8 +54,13 @@ class Difference:
             return None
         if self.error == 0:
             return 3
-        size = abs(self.mean) / (self.error * np.sqrt(self.n))
-        return next((n for n in range(3, MOST_SEEDS + 1) if _power(size, n) >= POWER), None)
+        size = abs(self.mean) / self.deviation
+        return seeds_for(lambda n: power(size, n))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the differences between seeds; not a number with one seed."""
+        return self.error * float(np.sqrt(self.n))
 
 
 def paired(one: Mapping[int, float], other: Mapping[int, float], interval: Interval = "t") -> Difference:
@@ -97,10 +101,3 @@ def _studentised(differences: NDArray[np.float64]) -> tuple[float, float]:
     ratios = (drawn.mean(axis=1)[spread] - differences.mean()) / errors[spread]
     low, high = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
-
-
-def _power(size: float, n: int) -> float:
-    """How often the paired t test with n seeds finds a difference of so many standard deviations."""
-    from scipy import stats
-
-    return float(stats.nct.sf(student_limit(n), n - 1, size * np.sqrt(n)))

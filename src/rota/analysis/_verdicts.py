@@ -1,58 +1,25 @@
-"""What a paper claims, and whether runs bear it out."""
+"""What is claimed, and whether runs bear it out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+import numpy as np
+from numpy.typing import NDArray
 
-from rota.analysis._measures import check_measure, measured, unit_of
+from rota.analysis._claim import Claim
+from rota.analysis._decide import EXACT, FAILS, FEWEST, HOLDS, UNCLEAR, Decided, Predicted, decide
+from rota.analysis._fairness import other_fields
+from rota.analysis._measures import measured, unit_of
 from rota.analysis._paired import Difference, paired
-from rota.errors import RotaError, describe_mistakes, unknown_name
+from rota.analysis._power import power, power_of_alike, seeds_for
+from rota.analysis._spreads import LEVEL, spread
+from rota.errors import unknown_name
 from rota.runlog import SUMMARY, Run
 
-HOLDS, FAILS, UNCLEAR, UNKNOWN = "holds", "does not hold", "cannot tell", "not measured"
-
-
-class Claim(BaseModel):
-    """One sentence that numbers can bear out.
-
-    Args:
-        says: The sentence.
-        paper: What the paper has, as it prints it.
-        measure: The number that it is about, see `MEASURES`.
-        of: A variant.
-        than: Another variant, or a number in the unit of the measure (percent, updates).
-        is_: Whether the first is higher, lower, or within a margin alike.
-        within: The margin, for alike.
-        split: Where scores are from.
-
-    >>> Claim(says="exp3s is ahead", of="exp3s", than="uniform").measure
-    'average'
-    >>> Claim(says="rte is learned", measure="score:rte", of="exp3s", than=60.0).is_  # than a number, in percent
-    'higher'
-    """
-
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
-
-    says: str
-    paper: str = ""
-    measure: str = "average"
-    of: str
-    than: str | float
-    is_: Literal["higher", "lower", "alike"] = Field("higher", alias="is")
-    within: float | None = Field(None, gt=0)
-    split: Literal["dev", "test"] = "dev"
-
-    @model_validator(mode="after")
-    def _is_whole(self) -> Claim:
-        check_measure(self.measure)
-        if (self.is_ == "alike") != (self.within is not None):
-            raise ValueError("`within` goes with `is: alike`, and only with it")
-        return self
+UNKNOWN, UNFAIR, UNTESTABLE = "not measured", "not comparable", "not testable here"
 
 
 @dataclass(frozen=True)
@@ -62,19 +29,25 @@ class Verdict:
     Args:
         claim: The claim.
         difference: Over seeds, in the unit of its measure.
-        verdict: "holds", "does not hold", "cannot tell" (at this number of seeds), or "not measured".
+        verdict: "holds", "does not hold", "an effect of the printed size is excluded", "cannot tell" (at this number of
+            seeds), "not measured", "not comparable" (the variants differ in more than they may), or "not testable here"
+            (a task that it is about was not learned).
+        why: More about it, such as the fields in which the variants differ.
+        tested: How many claims of the table were tested, for which the verdict is corrected.
 
-    >>> claim = Claim(says="exp3s is ahead", of="exp3s", than="uniform")
+    >>> claim = Claim(says="exp3s is ahead", of="exp3s", than="uniform", printed=3.0)
     >>> found = Verdict(claim, paired({0: 72.0, 1: 75.0, 2: 71.0}, {0: 70.0, 1: 71.0, 2: 70.0}), UNCLEAR)
     >>> found.ours
     '+2.3 [−1.5, 6.1] (n = 3)'
-    >>> found.told
-    'cannot tell (6 seeds would)'
+    >>> round(found.power, 2), found.told
+    (0.46, 'cannot tell (5 seeds would)')
     """
 
     claim: Claim
     difference: Difference
     verdict: str
+    why: str = ""
+    tested: int = 1
 
     @property
     def ours(self) -> str:
@@ -88,37 +61,47 @@ class Verdict:
 
     @property
     def told(self) -> str:
-        """The verdict, with what it would take where there is none."""
-        needed = self.difference.seeds_needed
-        if self.verdict != UNCLEAR or self.claim.is_ == "alike":
-            return self.verdict
-        return f"{self.verdict} ({needed} seeds would)" if needed else self.verdict
+        """The verdict, with the reason, or with what it would take where there is none."""
+        needed = self.seeds_needed if self.verdict == UNCLEAR else None
+        if needed is not None and needed > self.difference.n:
+            return f"{self.verdict} ({needed} seeds would)"
+        return f"{self.verdict}: {self.why}" if self.why else self.verdict
+
+    @property
+    def power(self) -> float | None:
+        """How often this many seeds find the effect (the printed one, else the smallest that matters), with the spread
+        that they have and the level that is left to one of the tested claims; None where there is no such effect, or
+        nothing is known of the spread."""
+        return self._power(self.difference.n) if self._can_be_planned else None
+
+    @property
+    def seeds_needed(self) -> int | None:
+        """Seeds that would find that effect four times in five; None where that is not known, or no sensible number."""
+        return seeds_for(self._power) if self._can_be_planned else None
+
+    @property
+    def _can_be_planned(self) -> bool:
+        return self.claim.effect is not None and self.difference.n > 1
+
+    def _power(self, n: int) -> float:
+        assert self.claim.effect is not None
+        level, deviation = (1 - LEVEL) / self.tested, max(self.difference.deviation, EXACT)
+        size = self.claim.effect / deviation
+        if self.claim.within is None:
+            return power(size, n, level)
+        return power_of_alike(size, self.claim.within / deviation, n, level)
 
 
-def read_claims(content: Sequence[Mapping[str, Any]], source: str) -> list[Claim]:
-    """Claims from plain data; report every mistake with the number of its claim.
-
-    >>> [claim] = read_claims([{"says": "exp3s is ahead", "of": "exp3s", "than": "uniform", "is": "higher"}], "c.yaml")
-    >>> claim.is_, claim.measure, claim.split
-    ('higher', 'average', 'dev')
-    """
-    found = []
-    for number, own in enumerate(content, start=1):
-        try:
-            found.append(Claim.model_validate(dict(own)))
-        except ValidationError as error:
-            known = [field.alias or name for name, field in Claim.model_fields.items()]
-            raise RotaError(f"{source}, claim {number}: {describe_mistakes(error.errors(), known)}") from error
-    return found
-
-
-def judge(claims: Sequence[Claim], folder: Path, variants: Mapping[str, Sequence[str]]) -> list[Verdict]:
-    """Put claims to the finished runs of a comparison.
+def judge(
+    claims: Sequence[Claim], folder: Path, variants: Mapping[str, Sequence[str]], may_differ: Sequence[str] = ()
+) -> list[Verdict]:
+    """Put the claims of one table to the finished runs of a comparison, corrected for their number (see `decide`).
 
     Args:
         claims: The claims.
         folder: Of the comparison.
         variants: The names of their run folders.
+        may_differ: Fields in which all variants may differ, beside those that a claim names.
 
     >>> import tempfile
     >>> from rota.testing import written_run
@@ -128,51 +111,94 @@ def judge(claims: Sequence[Claim], folder: Path, variants: Mapping[str, Sequence
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for variant, names in variants.items():
     ...         for seed, name in enumerate(names):
-    ...             _ = written_run({"rte": [scores[variant][seed]]}, seed=seed, folder=Path(folder) / name)
+    ...             _ = written_run({"rte": [scores[variant][seed]]}, variant, seed, folder=Path(folder) / name)
     ...     [verdict] = judge([claim], Path(folder), variants)
     >>> verdict.verdict, verdict.ours
     ('holds', '+10.0 [7.5, 12.5] (n = 3)')
     """
-    return [_judged(claim, folder, variants) for claim in claims]
+    runs = {variant: _finished(folder, names) for variant, names in variants.items()}
+    for claim in claims:
+        for variant in filter(lambda name: isinstance(name, str), (claim.of, claim.than)):
+            if variant not in runs:
+                raise unknown_name("variant of a claim", str(variant), runs)
+    differences = [_difference(claim, runs) for claim in claims]
+    obstacles = [_obstacle(claim, runs, found, may_differ) for claim, found in zip(claims, differences, strict=True)]
+    tested = [found.n >= FEWEST and not obstacle for found, obstacle in zip(differences, obstacles, strict=True)]
+    decided = _decided(claims, differences, tested)
+    return [
+        Verdict(claim, found, *(obstacle or _worded(decided, k)), tested=max(1, sum(tested)))
+        for k, (claim, found, obstacle) in enumerate(zip(claims, differences, obstacles, strict=True))
+    ]
 
 
-def _judged(claim: Claim, folder: Path, variants: Mapping[str, Sequence[str]]) -> Verdict:
+def _finished(folder: Path, names: Sequence[str]) -> dict[int, Run]:
+    runs = [Run(folder / name) for name in names if (folder / name / SUMMARY).is_file()]
+    return {run.plan["seed"]: run for run in runs}
+
+
+def _difference(claim: Claim, runs: Mapping[str, Mapping[int, Run]]) -> Difference:
+    """Of the variants of a claim, in the unit of its measure."""
+    one = _values(claim, claim.of, runs)
+    other = dict.fromkeys(one, claim.than) if isinstance(claim.than, float) else _values(claim, claim.than, runs)
+    return paired(one, other)
+
+
+def _values(claim: Claim, variant: str, runs: Mapping[str, Mapping[int, Run]]) -> dict[int, float]:
     factor = 100.0 if unit_of(claim.measure) == "percent" else 1.0
-    one = _values(claim, claim.of, folder, variants)
-    if isinstance(claim.than, float):
-        other = dict.fromkeys(one, claim.than / factor)
-    else:
-        other = _values(claim, claim.than, folder, variants)
-    found = paired(
-        {seed: factor * value for seed, value in one.items()}, {seed: factor * value for seed, value in other.items()}
-    )
-    return Verdict(claim, found, _verdict(claim, found))
+    found = {seed: measured(run, claim.measure, claim.split) for seed, run in runs[variant].items()}
+    return {seed: factor * value for seed, value in found.items() if value is not None}
 
 
-def _values(claim: Claim, variant: str, folder: Path, variants: Mapping[str, Sequence[str]]) -> dict[int, float]:
-    if variant not in variants:
-        raise unknown_name("variant of a claim", variant, variants)
-    found: dict[int, float] = {}
-    for name in variants[variant]:
-        if not (folder / name / SUMMARY).is_file():
-            continue
-        run = Run(folder / name)
-        value = measured(run, claim.measure, claim.split)
-        if value is not None:
-            found[run.plan["seed"]] = value
-    return found
-
-
-def _verdict(claim: Claim, found: Difference) -> str:
+def _obstacle(
+    claim: Claim, runs: Mapping[str, Mapping[int, Run]], found: Difference, may_differ: Sequence[str]
+) -> tuple[str, str] | None:
+    """Why nothing can be said about a claim, whatever the numbers are: a verdict and the reason."""
     if not found.n:
-        return UNKNOWN
-    if claim.is_ == "alike":
-        assert claim.within is not None
-        if found.n < 3:
-            return UNCLEAR
-        if -claim.within <= found.low and found.high <= claim.within:
-            return HOLDS
-        return FAILS if found.low > claim.within or found.high < -claim.within else UNCLEAR
-    if not found.tells:
-        return UNCLEAR
-    return HOLDS if (found.mean > 0) == (claim.is_ == "higher") else FAILS
+        return UNKNOWN, ""
+    if isinstance(claim.than, str):
+        one, other = runs[claim.of], runs[claim.than]
+        both = [seed for seed in one if seed in other]
+        fields = [other_fields(one[s].plan, other[s].plan, [*claim.differ, *may_differ]) for s in both]
+        if named := list(dict.fromkeys(field for own in fields for field in own)):
+            return UNFAIR, f"they also differ in {', '.join(named)}"
+    unlearned = [told for task in claim.above_chance for told in _unlearned(claim, task, runs)]
+    return (UNTESTABLE, "; ".join(unlearned)) if unlearned else None
+
+
+def _unlearned(claim: Claim, task: str, runs: Mapping[str, Mapping[int, Run]]) -> list[str]:
+    """In which variants the task is not above chance, on average with its interval."""
+    chance, told = claim.above_chance[task], []
+    for variant in (claim.of, *([claim.than] if isinstance(claim.than, str) else [])):
+        found = [measured(run, f"score:{task}", claim.split) for run in runs[variant].values()]
+        scores = spread(100 * value for value in found if value is not None)
+        low, high = scores.interval
+        if not low > chance:
+            told.append(f"{task} of {variant} is at {scores.mean:.1f} [{low:.1f}, {high:.1f}], chance at {chance:g}")
+    return told
+
+
+def _decided(claims: Sequence[Claim], differences: Sequence[Difference], tested: Sequence[bool]) -> Decided:
+    def array(values: Sequence[float | None]) -> NDArray[np.float64]:
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+    printed = array([claim.effect if claim.printed is not None else None for claim in claims])
+    predicted = Predicted(
+        array([claim.sign for claim in claims]),
+        printed,
+        array([claim.matters for claim in claims]),
+        array([claim.within for claim in claims]),
+    )
+    means = array([found.mean if counts else None for found, counts in zip(differences, tested, strict=True)])
+    return decide(
+        means, array([found.error for found in differences]), array([found.n for found in differences]), predicted
+    )
+
+
+def _worded(decided: Decided, k: int) -> tuple[str, str]:
+    """The verdict on a claim, and what to add."""
+    verdict = str(decided.verdict[k])
+    if verdict in (HOLDS, FAILS) and decided.below_matters[k]:
+        return verdict, "the effect is smaller than what matters"
+    if verdict == HOLDS and decided.below_printed[k]:
+        return verdict, "the effect is smaller than printed"
+    return verdict, ""

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from rota.cli._claims import verdict_table
+from rota.cli._claims import correction, verdict_table
 from rota.cli._compare import show_comparison
 from rota.cli._completion import method_lists
 from rota.cli._console import open_console, tell
@@ -31,6 +31,9 @@ FIRST_SEED = 30
 
 VARIANTS = {"without-noise": {"method": "uniform", "only": ["left", "right", "larger", "parity"]}}
 """What nobody can do who does not know which task is noise: what it costs to train on it."""
+
+DIFFER = ["method", "options", "only"]
+"""In what the variants may differ."""
 
 EXPECTED = [
     ("sampling by size starves `right`", "score:right", "proportional", "lower", "uniform"),
@@ -80,6 +83,8 @@ def demo(
     verdicts = judge(read_claims(comparison.claims, "the demo"), out, comparison.described()["variants"])
     if seeds > 1 and verdicts:
         console.print(verdict_table("Expected, and found: differences with 95 % intervals", verdicts))
+        for line in correction(verdicts):
+            console.print(line, highlight=False)
     write_json(out / RESULTS, _results(comparison, rows, verdicts))
     page, names = out / "report.html", {cell.folder(out): cell.variant for cell in comparison.cells}
     write_report(runs, page, names=names)
@@ -92,7 +97,7 @@ def _comparison(methods: list[str], seeds: int, steps: int) -> Comparison:
     variants = VARIANTS if "uniform" in methods else {}
     known = {*methods, *variants}
     claims = [
-        {"says": says, "measure": measure, "of": of, "is": is_, "than": than, "split": "test"}
+        {"says": says, "measure": measure, "of": of, "is": is_, "than": than, "split": "test", "differ": DIFFER}
         | ({"within": 3.0} if is_ == "alike" else {})
         for says, measure, of, is_, than in EXPECTED
         if of in known and than in known

@@ -3,6 +3,7 @@
 from rota.comparisons._cells import Event, is_finished, run_comparison, steps_done
 from rota.comparisons._comparison import BASELINES, COMPARISON, SINGLE, Cell, Comparison, make_comparison
 from rota.comparisons._equal_cost import equal_cost
+from rota.comparisons._prediction import register_claims
 
 __all__ = [
     "BASELINES",
@@ -14,6 +15,7 @@ __all__ = [
     "equal_cost",
     "is_finished",
     "make_comparison",
+    "register_claims",
     "run_comparison",
     "steps_done",
 ]

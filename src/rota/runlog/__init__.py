@@ -13,6 +13,7 @@ from rota.runlog._records import (
     read_json,
     read_record,
 )
+from rota.runlog._registrations import read_registration, registration_beside, registration_hash
 from rota.runlog._schema import INNER, LOG, PLAN, PRUNED, RUN, SCHEMA, SEARCH, SELECTION, STAGE_1, STAGE_2, SUMMARY
 from rota.runlog._task_changes import as_if_begun, has_changes, present_tasks, task_of_rows
 from rota.runlog._turns import read_turns
@@ -55,8 +56,11 @@ __all__ = [
     "read_lines",
     "read_mixture",
     "read_record",
+    "read_registration",
     "read_turns",
     "refuse_lost",
+    "registration_beside",
+    "registration_hash",
     "replacing",
     "started_plan",
     "step_line",
