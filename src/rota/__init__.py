@@ -24,6 +24,7 @@ from rota.policies import (
     Union,
     WithEnds,
     WithFloor,
+    WithStart,
     proportional,
     uniform,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "Union",
     "WithEnds",
     "WithFloor",
+    "WithStart",
     "evaluate",
     "fit",
     "join",

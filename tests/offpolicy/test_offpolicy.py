@@ -159,6 +159,32 @@ def test_the_search_tries_as_many_mixtures_as_the_paper(monkeypatch):
     assert len(tried) == 15
 
 
+@pytest.mark.parametrize("estimator", list(ESTIMATORS))
+def test_the_search_finds_the_best_mixture_of_every_estimator(estimator):
+    """Against a grid over all mixtures of three tasks, each valued by its definition."""
+    tasks, probabilities, rewards = draws(2, steps=60, logging=(0.8, 0.15, 0.05))
+    best = max(
+        (
+            slow_value(tasks, probabilities, rewards, dict(zip(NAMES, q, strict=True)), estimator)
+            - 0.3 * sum(share * math.log(share) for share in q)
+        )
+        for q in ((a / 20, b / 20, (20 - a - b) / 20) for a in range(1, 19) for b in range(1, 20 - a))
+    )
+    found = best_mixture((tasks, probabilities, rewards), 0.3, estimator=estimator).mixture
+    worth = slow_value(tasks, probabilities, rewards, found, estimator)
+    assert worth - 0.3 * sum(share * math.log(share) for share in found.values()) >= best - 1e-9
+
+
+def test_estimators_without_a_closed_form_or_a_name_are_refused():
+    assert best_mixture(draws(0), 0.5, optimiser="softmax", estimator="dr").mixture == pytest.approx(
+        best_mixture(draws(0), 0.5, estimator="dr").mixture, abs=0.01
+    )
+    with pytest.raises(RotaError, match="an estimator that it is the optimum of"):
+        best_mixture(draws(0), 0.5, optimiser="softmax", estimator="clipped")
+    with pytest.raises(RotaError, match="Unknown estimator 'wsi'"):
+        best_mixture(draws(0), 0.5, estimator="wsi")
+
+
 def test_small_weights_of_the_entropy_do_not_overflow():
     means = np.array([0.0, 1.0, 0.5])
     assert softmax_of(means, 1e-4).tolist() == [0, 1, 0]

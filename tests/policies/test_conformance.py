@@ -25,6 +25,7 @@ from rota.policies import (
     Union,
     WithEnds,
     WithFloor,
+    WithStart,
     proportional,
     uniform,
 )
@@ -53,6 +54,7 @@ POLICIES = {
     "Hold": lambda tasks: Hold(Exp3S(tasks, eta=0.01), steps=3),
     "WithEnds": lambda tasks: WithEnds(Exp3S(tasks, eta=0.01), dict.fromkeys(tasks[1:], 40)),
     "WithFloor": lambda tasks: WithFloor(Exp3S(tasks, eta=0.01), epsilon=0.2),
+    "WithStart": lambda tasks: WithStart(Exp3S(tasks, eta=0.01), uniform(tasks), steps=20),
 }
 VARIANTS = {
     "Auto with sizes": lambda tasks: Auto(tasks, horizon=200, sizes=by_name(tasks), batch_size=1, every=20),
@@ -71,6 +73,8 @@ VARIANTS = {
     "Thompson for a primary task": lambda tasks: Thompson(tasks, decay=0.3, primary=min(tasks)),
     "Thompson that forgets nothing, held": lambda tasks: Hold(Thompson(tasks, decay=0), steps=4),
     "Hold one that hears two words": lambda tasks: Hold(AutoDev(tasks, horizon=200, every=5), steps=3),
+    "Exp3S as printed": lambda tasks: Exp3S(tasks, eta=1.0, epsilon=0.01, importance="rho"),
+    "Start with a union": lambda tasks: WithStart(Tracking(tasks), Union(by_name(tasks)), steps=7),
     "Hold a union": lambda tasks: Hold(Union(by_name(tasks)), steps=2),
     "Hold with a floor": lambda tasks: Hold(WithFloor(Exp3S(tasks, eta=0.1), 0.3), steps=5),
 }

@@ -82,7 +82,7 @@ def test_exp3s_as_it_is_made_by_default():
 
 
 def test_a_probability_below_the_floor_counts_as_a_tiny_one():
-    policy = Exp3S(["a", "b"], eta=1e-13, epsilon=0.2, alpha=0.0)
+    policy = Exp3S(["a", "b"], eta=1e-13, epsilon=0.2, alpha=0.0, importance="rho")
     policy.observe(Feedback("a", 0.0, 0.5, 0))
     policy.observe(Feedback("a", 1.0, 0.05, 1))  # whoever reports it had rounded
     assert policy.log_weights[0] - policy.log_weights[1] == pytest.approx(1e-13 / 1e-12)
@@ -94,6 +94,52 @@ def test_first_exp3s_update_does_not_invert_the_preference():
     policy.observe(Feedback("a", 1.0, 1 / 3, 0))
     policy.observe(Feedback("a", 2.0, 1 / 3, 1))
     assert policy.probabilities(2).argmax() == 0
+
+
+def step_of(rho, importance, tasks=8):
+    """How far π of a task moves when it is drawn at ρ and its reward is as large as it can be."""
+    policy = Exp3S([str(k) for k in range(tasks)], importance=importance, alpha=0.0)
+    policy.observe(Feedback("0", 0.0, probability=None, step=0))  # scaled to 0; a larger one is scaled to 1
+    policy.log_weights = np.log([rho, *[(1 - rho) / (tasks - 1)] * (tasks - 1)])
+    before = policy.probabilities(1)[0]
+    policy.observe(Feedback("0", 1.0, probability=before, step=1))
+    return policy.probabilities(2)[0] - before
+
+
+def test_the_printed_importance_jumps_where_the_docstring_says_and_the_others_do_not():
+    """At ρ the log-odds rise by η / ρ, and π by 0.95 as much as the share that they come to."""
+    for rho in (1e-5, 1e-4, 1.7e-4, 1e-3, 0.1, 0.5):
+        risen = 0.95 * (1 / (1 + (1 / rho - 1) * math.exp(-0.001 / rho)) - rho)
+        assert step_of(rho, "rho") == pytest.approx(risen, abs=1e-9)
+    assert step_of(1.8e-4, "rho") < 0.05 < step_of(1.7e-4, "rho")
+    assert step_of(1.0e-4, "rho") > 0.5
+    bound = 0.95 * math.tanh(0.001 * 8 / (4 * 0.05))
+    for rho in np.geomspace(1e-12, 0.999, 200):
+        assert step_of(rho, "rho-floored") <= step_of(rho, "pi") + 1e-3
+        assert max(step_of(rho, "rho-floored"), step_of(rho, "pi")) < bound < 0.04
+    assert step_of(0.01, "rho-floored") == step_of(0.01, "rho")  # above ε / N = 0.00625 they are one
+
+
+def largest_step(importance, updates, seed=0):
+    """Over so many updates of a bandit whose arms take turns at being the best one."""
+    policy, rng, largest = Exp3S(list("abcdefgh"), importance=importance), np.random.default_rng(seed), 0.0
+    before = policy.probabilities(0)
+    for step in range(updates):
+        choice = policy.choose(step, rng)
+        best = step // 40_000 % 2
+        policy.observe(choice.scored(float(policy.tasks.index(choice.task) == best) + 0.1 * rng.normal()))
+        after = policy.probabilities(step)
+        largest = max(largest, float(np.abs(after - before).max()))
+        before = after
+    return largest
+
+
+@pytest.mark.slow
+def test_a_million_updates_as_printed_jump_and_floored_ones_do_not():
+    assert largest_step("rho-floored", 1_000_000) < 0.05
+    assert largest_step("pi", 1_000_000) < 0.05
+    assert largest_step("rho", 60_000) < 0.05
+    assert largest_step("rho", 200_000) > 0.9  # as the docstring says
 
 
 def test_a_survey_enters_exp3s_with_weight_one():
@@ -190,7 +236,7 @@ def test_a_full_reservoir_holds_each_value_with_equal_probability():
         (lambda: Exp3S(["a"], epsilon=-0.1), r"epsilon in \[0, 1\)"),
         (lambda: Exp3S(["a"], alpha=1), r"alpha in \[0, 1\)"),
         (lambda: Exp3S(["a"], alpha=-0.1), r"alpha in \[0, 1\)"),
-        (lambda: Exp3S(["a"], importance="sigma"), "'rho' or 'pi'"),
+        (lambda: Exp3S(["a"], importance="sigma"), "Unknown importance 'sigma'"),
         (lambda: WithFloor(uniform(["a"]), 1.0), r"epsilon in \[0, 1\)"),
         (lambda: WithFloor(uniform(["a"]), -0.1), r"epsilon in \[0, 1\)"),
         (lambda: uniform(["a"]).choose(0, None), "a step and a generator"),

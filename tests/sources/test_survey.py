@@ -19,7 +19,16 @@ from rota.evaluation import rows_within
 from rota.models import MultiTaskModel, SmallConv
 from rota.policies import Tracking, WithFloor
 from rota.settings import Settings
-from rota.signals import SCORES, bald, batchbald, ensemble_outputs, entropy, expected_entropy, released_batchbald
+from rota.signals import (
+    SCORES,
+    bald,
+    batchbald,
+    ensemble_outputs,
+    entropy,
+    expected_entropy,
+    joint_mutual_information,
+    released_batchbald,
+)
 from rota.sources import Moment, ScoreName, Survey
 from rota.streams import JointStream
 from rota.tasks import Classification, Regression, Span, Tagging, Task, TensorRows
@@ -69,6 +78,7 @@ def test_scores_of_classes_are_the_functions_of_the_papers():
         "expected-entropy": expected_entropy(p).mean(),
         "bald": bald(p).mean(),
         "batchbald": torch.stack([batchbald(own, 10, 1000).scores[-1] for own in p.split(128)]).mean(),
+        "joint": torch.stack([joint_mutual_information(own, 1000) for own in p.split(128)]).mean(),
         "released": torch.cat([released_batchbald(own, 10) for own in p.split(128)]).mean(),
     }
     assert expected.keys() == SCORES.keys()
@@ -100,6 +110,36 @@ def test_scores_of_numbers_do_not_depend_on_their_unit():
     v = outputs.squeeze(-1).var(0, correction=0)
     assert scored("bald", Regression(), outputs, labels) == pytest.approx((torch.log1p(v) / 2).mean().item())
     assert math.isnan(scored("entropy", Regression(), outputs, labels))
+
+
+def seen_by(feed):
+    """The outputs [passes, rows, classes] of which a survey makes its score."""
+    seen, score = [], feed._score
+
+    def measure(kind, outputs, labels):
+        seen.append(outputs)
+        return score.measure(kind, outputs, labels)
+
+    feed._score = dataclasses.replace(score, measure=measure)
+    feed.at_step_end(Moment(1))
+    [outputs] = seen
+    return outputs
+
+
+def test_a_joint_score_asks_one_sample_of_the_parameters_about_all_rows():
+    """Twelve times the same row: a pass then says the same of all of them."""
+    tasks = make_tasks()
+    model = make_model(tasks)
+    row = tasks[0].splits["dev"].batch(np.zeros(12, dtype=np.int64))
+    alike = TensorRows(row.inputs, row.labels)
+    task = dataclasses.replace(tasks[0], splits={**tasks[0].splits, "dev": alike})
+    for name, joint in (("joint", True), ("batchbald", True), ("bald", False)):
+        feed = surveyor(Survey(name, every=1, passes=6, rows=12), model, [task])
+        outputs = seen_by(feed)
+        assert outputs.shape[:2] == (6, 12)
+        same = (outputs - outputs[:, :1]).abs().amax() < 1e-5
+        assert bool(same) == joint, name
+        assert outputs.var(0).max() > 1e-4
 
 
 def test_a_survey_measures_every_task_with_dropout_and_repeats():

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from rota.arrays import Ids
 from rota.engine._repeatable import repeatably
 from rota.engine._step import at_least_float
+from rota.signals import SharedMasks
 from rota.tasks import Kind, Rows, RowStats, Task, repeated
 
 RowMeasure = Callable[[Kind, Tensor, Tensor], RowStats]
@@ -28,14 +29,16 @@ class Passes:
         layers: Where given, dropout is on only in the head and in this number of last layers of the encoder; earlier
             layers are computed once; the model has a method `copied`.
         at_once: How many of them go through the model together, as copies of the rows; all of them for None.
+        masks: Where given, they say what is dropped in a pass, for all rows alike. Such passes cannot be captured.
 
     >>> Passes(count=8, layers=2)
-    Passes(count=8, layers=2, at_once=None)
+    Passes(count=8, layers=2, at_once=None, masks=None)
     """
 
     count: int
     layers: int | None = None
     at_once: int | None = None
+    masks: SharedMasks | None = None
 
 
 class Probe(Protocol):
@@ -99,6 +102,8 @@ def in_passes(model: Any, task: str, inputs: dict[str, Tensor], passes: Passes |
     outputs = []
     for done in range(0, passes.count, most):
         copies = min(most, passes.count - done)
+        if passes.masks is not None:
+            passes.masks.passes = range(done, done + copies)
         if passes.layers is not None:
             found = model.copied(task, inputs, copies, passes.layers)
         else:

@@ -87,8 +87,17 @@ def _takes(annotation: Any, metadata: typing.Sequence[Any] = ()) -> str:
     if origin in (dict, Mapping):
         return f"{_takes(parts[1])} for each task"
     if origin is tuple:
-        return f"list of {_takes(parts[0])}s" if parts[1:] == (...,) else " and ".join(map(_takes, parts))
+        return f"list of {_plural(_takes(parts[0]))}" if parts[1:] == (...,) else " and ".join(map(_takes, parts))
     return " ".join(filter(None, [NAMES.get(annotation, str(annotation)), ", ".join(_limits(metadata))]))
+
+
+def _plural(taken: str) -> str:
+    """
+    >>> _plural("text"), _plural("number ≥ 0")
+    ('texts', 'numbers ≥ 0')
+    """
+    name = next((name for name in NAMES.values() if taken.startswith(name)), taken)
+    return f"{name}s{taken[len(name) :]}"
 
 
 def _limits(metadata: typing.Sequence[Any]) -> list[str]:

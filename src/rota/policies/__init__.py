@@ -7,6 +7,7 @@ from rota.policies._cycle import Cycle
 from rota.policies._ends import WithEnds
 from rota.policies._exp3s import Exp3S
 from rota.policies._fixed import Fixed, proportional, uniform
+from rota.policies._start import WithStart
 from rota.policies._steered import Steered
 from rota.policies._tempered import Tempered
 from rota.policies._thompson import Thompson
@@ -30,6 +31,7 @@ __all__ = [
     "Union",
     "WithEnds",
     "WithFloor",
+    "WithStart",
     "proportional",
     "uniform",
 ]

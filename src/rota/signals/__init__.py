@@ -4,6 +4,7 @@ from rota.signals._batchbald import BatchBALD, batchbald, joint_mutual_informati
 from rota.signals._covariance import covariance_similarity, mean_similarity
 from rota.signals._dropout import Scope, ensemble_outputs, layers_of, mc_dropout, refuse_without_dropout
 from rota.signals._gains import Signal, View, improving_loss, prediction_gain, training_loss, visit_gain
+from rota.signals._masks import SharedMasks
 from rota.signals._scores import SCORES, Score
 from rota.signals._uncertainty import bald, entropy, expected_entropy
 
@@ -12,6 +13,7 @@ __all__ = [
     "BatchBALD",
     "Scope",
     "Score",
+    "SharedMasks",
     "Signal",
     "View",
     "bald",

@@ -12,13 +12,16 @@ from torch.nn.modules.dropout import _DropoutNd
 
 from rota.errors import RotaError
 from rota.models import evaluating
+from rota.signals._masks import SharedMasks
 
 Scope = Literal["all", "head"] | int
 """Where dropout is on: everywhere, in the heads, or in the heads and a number of last layers of the encoder."""
 
 
 @contextlib.contextmanager
-def mc_dropout(model: nn.Module, scope: Scope = "all", seed: int = 0) -> Iterator[None]:
+def mc_dropout(
+    model: nn.Module, scope: Scope = "all", seed: int = 0, consistent: bool = False
+) -> Iterator[SharedMasks | None]:
     """Inside, `model` answers with dropout and otherwise as in an evaluation: a sample of what it might have learned
     (Gal & Ghahramani 2016). Afterwards every module has the mode and every generator the state that it had.
 
@@ -26,6 +29,10 @@ def mc_dropout(model: nn.Module, scope: Scope = "all", seed: int = 0) -> Iterato
         model: Any module; for scopes other than "all" one with `late_parts`, as `MultiTaskModel` has.
         scope: Where dropout is on.
         seed: Of the dropout.
+        consistent: Whether one mask of each layer holds for all rows and batches of a pass, so that it is one sample ω
+            of the parameters for all of them, as the information of several rows together requires
+            (`joint_mutual_information`, `batchbald`). Otherwise every row has masks of its own. What is returned has
+            the number of the pass: `masks.passes = [k]` before pass k. Dropout between the layers of an LSTM is off.
 
     >>> model = nn.Sequential(nn.Dropout(0.5)).eval()
     >>> with mc_dropout(model, seed=1):
@@ -33,17 +40,25 @@ def mc_dropout(model: nn.Module, scope: Scope = "all", seed: int = 0) -> Iterato
     tensor([2., 2., 2., 2., 0., 2.])
     >>> model(torch.ones(6))
     tensor([1., 1., 1., 1., 1., 1.])
+    >>> with mc_dropout(model, seed=1, consistent=True) as masks:
+    ...     for k in range(2):
+    ...         masks.passes = [k]
+    ...         model(torch.ones(2, 4)).tolist()
+    [[2.0, 0.0, 2.0, 0.0], [2.0, 0.0, 2.0, 0.0]]
+    [[0.0, 2.0, 2.0, 2.0], [0.0, 2.0, 2.0, 2.0]]
     """
-    stochastic = _stochastic(model, scope)
+    stochastic = _stochastic(model, scope, consistent)
+    masks = SharedMasks(stochastic, seed) if consistent else None
     devices = sorted({tensor.device.index for tensor in model.parameters() if tensor.is_cuda})
     with evaluating(model), torch.random.fork_rng(devices=devices):
         for module in stochastic:
             module.training = True  # not `train`, which children would hear
         torch.manual_seed(seed)
-        yield
+        with masks.on() if masks else contextlib.nullcontext():
+            yield masks
 
 
-def refuse_without_dropout(model: nn.Module, scope: Scope = "all") -> None:
+def refuse_without_dropout(model: nn.Module, scope: Scope = "all", consistent: bool = False) -> None:
     """Refuse a model whose passes would not differ.
 
     >>> refuse_without_dropout(nn.Dropout(0.1))
@@ -53,7 +68,7 @@ def refuse_without_dropout(model: nn.Module, scope: Scope = "all") -> None:
     ...     str(refused).partition(". ")[0]
     'Uncertainty by dropout expects a model with dropout'
     """
-    _stochastic(model, scope)
+    _stochastic(model, scope, consistent)
 
 
 def layers_of(scope: Scope) -> int | None:
@@ -66,7 +81,7 @@ def layers_of(scope: Scope) -> int | None:
     return None if scope == "all" else 0 if scope == "head" else scope
 
 
-def _stochastic(model: nn.Module, scope: Scope) -> list[nn.Module]:
+def _stochastic(model: nn.Module, scope: Scope, consistent: bool) -> list[nn.Module]:
     layers = layers_of(scope)
     parts: Iterable[nn.Module] = [model]
     if layers is not None:
@@ -78,6 +93,8 @@ def _stochastic(model: nn.Module, scope: Scope) -> list[nn.Module]:
         parts = cast(Any, model).late_parts(layers)
     still = {module for part in getattr(model, "frozen_parts", tuple)() for module in part.modules()}
     found = [module for part in parts for module in part.modules() if _drops(module) and module not in still]
+    if consistent:
+        found = [module for module in found if not isinstance(module, nn.RNNBase)]
     if not found:
         where = "" if scope == "all" else f" in its {scope}" if scope == "head" else f" in its last {scope} layers"
         raise RotaError(

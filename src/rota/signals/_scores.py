@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rota.signals._batchbald import batchbald, released_batchbald
+from rota.signals._batchbald import batchbald, joint_mutual_information, released_batchbald
 from rota.tasks import Decisions, Kind, Regression, RowStats, repeated
 
 ScoreMeasure = Callable[[Kind, Tensor, Tensor], RowStats]
@@ -29,6 +29,8 @@ class Score:
         measure: What is to be known of each row, from K passes [K, N, …] and labels: `nll`, and `score` or, where the
             number is about several rows together, the predictions `p` [N, K, C].
         reduce: The number, from these facts about all rows; not a number where a task of this kind has none.
+        joint: Whether it is about several rows together, so that a pass must be one sample of the parameters for all of
+            them: `mc_dropout(consistent=True)`.
 
     >>> SCORES["entropy"].summary
     'entropy of the mean prediction'
@@ -37,6 +39,7 @@ class Score:
     summary: str
     measure: ScoreMeasure
     reduce: Callable[[RowStats], float]
+    joint: bool = False
 
 
 def _measure(of_rows: Callable[[Kind, Tensor, Tensor], RowStats]) -> ScoreMeasure:
@@ -128,8 +131,12 @@ def _jointly(score: Callable[[Tensor], Tensor]) -> Callable[[RowStats], float]:
     return reduce
 
 
-def _joint(p_NKC: Tensor) -> Tensor:
+def _best_jointly(p_NKC: Tensor) -> Tensor:
     return batchbald(p_NKC, PICKED, SAMPLES).scores[-1]
+
+
+def _all_jointly(p_NKC: Tensor) -> Tensor:
+    return joint_mutual_information(p_NKC, SAMPLES)
 
 
 def _released(p_NKC: Tensor) -> Tensor:
@@ -142,7 +149,16 @@ SCORES: dict[str, Score] = {
     "expected-entropy": Score("mean entropy of the predictions", _by_decisions(_expected_entropy, _nothing), _mean),
     "bald": Score("mutual information of a row's label and the model", _BALD, _mean),
     "batchbald": Score(
-        f"mutual information of {PICKED} rows together and the model", _measure(_predictions), _jointly(_joint)
+        f"mutual information of {PICKED} rows together and the model: of {JOINTLY}, those picked by BatchBALD",
+        _measure(_predictions),
+        _jointly(_best_jointly),
+        joint=True,
+    ),
+    "joint": Score(
+        f"mutual information of {JOINTLY} rows together and the model, as Fang & Alqatari print it",
+        _measure(_predictions),
+        _jointly(_all_jointly),
+        joint=True,
     ),
     "released": Score(
         "what the released code of Fang & Alqatari computes: no mutual information",

@@ -10,9 +10,10 @@ from rota.sources._listen import USUAL, Listen, source_from, sources_for
 from rota.sources._mixture_file import MixtureFile
 from rota.sources._round_success import RoundSuccess
 from rota.sources._source import Feed, Moment, Said, Source
-from rota.sources._survey import ScoreName, Survey
+from rota.sources._survey import SURVEYS, ScoreName, Survey
 
 __all__ = [
+    "SURVEYS",
     "USUAL",
     "DevScores",
     "EachStep",

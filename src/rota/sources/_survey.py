@@ -14,9 +14,10 @@ from rota.sources._source import Feed, Source
 if TYPE_CHECKING:
     from rota.evaluation import RunAccess
 
-ScoreName = Literal["share", "entropy", "expected-entropy", "bald", "batchbald", "released"]
+ScoreName = Literal["share", "entropy", "expected-entropy", "bald", "batchbald", "joint", "released"]
 """The scores of `rota.signals.SCORES`."""
-SURVEYS = 20  # in a run, where nobody says how often
+SURVEYS = 20
+"""In a run, where nobody says how often."""
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from rota.engine import Passes
+from rota.engine import Passes, probe
 from rota.errors import RotaError
 from rota.evaluation import RunAccess, collect_row_stats, rows_within, usual_rows
 from rota.feedback import Feedback
@@ -29,7 +30,8 @@ class SurveyFeed(Feed):
 
     def __init__(self, survey: Survey, run: RunAccess) -> None:
         self._survey, self._run = survey, run
-        refuse_without_dropout(run.model, survey.scope)
+        self._score = SCORES[survey.score]
+        refuse_without_dropout(run.model, survey.scope, self._score.joint)
         without = [task.name for task in run.tasks if not task.size("dev")]
         if without:
             raise RotaError(
@@ -58,14 +60,18 @@ class SurveyFeed(Feed):
     def _measured(self, step: int) -> dict[str, dict[str, Any]]:
         """Of each task what its policy is to hear (`value`), what was measured (`uncertainty`), and its dev loss."""
         survey, run = self._survey, self._run
-        score, layers = SCORES[survey.score], layers_of(survey.scope)
+        score, layers = self._score, layers_of(survey.scope)
         found: dict[str, dict[str, Any]] = {}
         for number, (name, (task, rows)) in enumerate(self._tasks.items()):
             fitting = self._fitting(task, rows)
-            passes = Passes(survey.passes, layers, min(survey.passes, fitting))
             most = max(1, fitting // self._copies)
-            with mc_dropout(run.model, survey.scope, integer(run.seed, "survey", step, number, run.shard.rank)):
-                row_stats = collect_row_stats(run.probe, task, rows, most, run.shard, run.gather, score.measure, passes)
+            # Rows of a joint score are samples of one model, on whichever process they are.
+            place = (step, number) if score.joint else (step, number, run.shard.rank)
+            seed = integer(run.seed, "survey", *place)
+            with mc_dropout(run.model, survey.scope, seed, score.joint) as masks:
+                look = run.probe if masks is None else functools.partial(probe, run.model)
+                passes = Passes(survey.passes, layers, min(survey.passes, fitting), masks)
+                row_stats = collect_row_stats(look, task, rows, most, run.shard, run.gather, score.measure, passes)
             loss = float(row_stats["nll"].double().mean())
             found[name] = {"uncertainty": score.reduce(row_stats), "loss": loss if math.isfinite(loss) else None}
         self._add_values(found)
