@@ -19,7 +19,8 @@ from rota.runs._stopwatch import Lap, usual
 
 SMALL = {"tasks": ["left", "right"], "rows": {"left": 90, "right": 40}, "steps": 40, "batch_size": 8}
 FLAGS = ["--tasks", "left,right", "--rows", "left=90,right=40", "--steps", 40, "--batch-size", 8]
-TRAIN_FIRST = {"autosem", "counterfactual"}
+HEADLESS = {"active@released": {"scope": "all"}}  # heads for pictures have no dropout
+TRAIN_FIRST = {"autosem", "counterfactual", "counterfactual@paper", "counterfactual@bandit"}
 
 
 @pytest.fixture
@@ -99,6 +100,7 @@ def test_states_of_the_optimizer_and_joint_steps_are_counted():
 def test_every_method_has_a_forecast(method, temporary):
     options = {"weights": {"left": 1, "right": 2}} if method in ("fixed", "cycle", "joint") else {}
     target = {"target": "left"} if "target" in METHODS[method].needs else {}
+    options |= HEADLESS.get(method, {})
     plan = make_plan({**SMALL, **target, "method": method, "options": options})
     found = forecast(plan)
     assert 0 < found.alone_seconds <= found.seconds
@@ -117,6 +119,8 @@ def test_what_is_trained_first_is_counted():
     assert found.total_seconds > found.seconds + bandit.seconds + 8 * trial.seconds
     learned = forecast(make_plan({**SMALL, "method": "counterfactual", "options": {"rounds": 3}}))
     assert [stage.name for stage, _ in learned.before] == ["log", "round-1", "round-2"]
+    grid = forecast(make_plan({**SMALL, "method": "counterfactual@paper", "options": {"entropies": [0.1, 1]}}))
+    assert [stage.name for stage, _ in grid.before] == ["log", "round-1-entropy-0.1", "round-1-entropy-1"]
 
 
 def test_a_method_that_does_not_say_what_it_trains_first_is_refused(monkeypatch):

@@ -49,6 +49,38 @@ def test_rounds_and_logs_of_others(tmp_path):
     assert not (tmp_path / "given" / "runs").exists()
 
 
+def test_as_printed_every_weight_of_the_entropy_is_tried_from_one_log_and_the_best_on_dev_is_used(tmp_path):
+    plan = {"tasks": ["digits"], "method": "counterfactual@paper", "steps": STEPS, "options": {"entropies": [0.1, 2]}}
+    run = run_plan(make_plan(plan), tmp_path / "p", progress=False)
+    inner = {path.name: Run(path) for path in (tmp_path / "p" / "runs").iterdir()}
+    assert inner.keys() == {"log", "round-1-entropy-0.1", "round-1-entropy-2"}
+    dev = {}
+    for entropy in (0.1, 2.0):
+        tried = inner[f"round-1-entropy-{entropy:g}"]
+        learned = best_mixture(inner["log"].folder, entropy, iterations=50, population=64)
+        assert tried.info["mixture"] == pytest.approx(learned.mixture)
+        dev[entropy] = tried.summary["best"]["dev"]["average"]
+    best = inner[f"round-1-entropy-{max(dev, key=dev.get):g}"]
+    assert run.info["mixture"] == best.info["mixture"]
+    assert_same_run(run.folder, best.folder)
+    assert run.summary["cost"]["runs"] == 4
+
+
+def test_the_second_round_learns_from_the_log_of_the_best_run_of_the_first(tmp_path):
+    options = {"entropies": [0.5, 2], "iterations": 5, "population": 8, "estimator": "dr"}
+    plan = {"tasks": ["digits"], "method": "counterfactual@bandit", "steps": STEPS, "options": options}
+    run = run_plan(make_plan(plan), tmp_path / "b", progress=False)
+    folder = tmp_path / "b" / "runs"
+    first = {entropy: Run(folder / f"round-1-entropy-{entropy:g}") for entropy in (0.5, 2.0)}
+    best = max(first, key=lambda entropy: first[entropy].summary["best"]["dev"]["average"])
+    how = {"iterations": 5, "population": 8, "estimator": "dr"}
+    for entropy in (0.5, 2.0):
+        second = Run(folder / f"round-2-entropy-{entropy:g}")
+        learned = best_mixture(first[best].folder, entropy, **how)
+        assert second.info["mixture"] == pytest.approx(learned.mixture)
+    assert run.summary["cost"]["runs"] == 6
+
+
 def test_killed_in_an_inner_run_and_in_its_own_it_goes_on(tmp_path):
     flags = ("train", "--tasks", "digits", "--method", "counterfactual", "--steps", 300, "--checkpoint-every", 20, "-q")
     whole, killed = tmp_path / "whole", tmp_path / "killed"

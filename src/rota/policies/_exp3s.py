@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rota.arrays import Floats
 from rota.errors import RotaError, unknown_name
 from rota.feedback import Feedback
-from rota.limits import PartShare, Positive, Several
+from rota.limits import PartShare, Positive, TwoOrMore
 from rota.policies._base import Policy
 from rota.policies._reservoir import Reservoir
 
@@ -76,7 +76,7 @@ class Exp3S(Policy):
         *,
         importance: Importance = "rho-floored",
         alpha: PartShare | None = None,
-        reservoir: Several = 1000,
+        reservoir: TwoOrMore = 1000,
     ) -> None:
         super().__init__(tasks)
         if not eta > 0:

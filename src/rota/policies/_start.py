@@ -11,7 +11,7 @@ from rota.policies._wrappers import Wrapper
 
 
 class WithStart(Wrapper):
-    """Another policy, in whose place a first one chooses for so many steps, such as `Union` until there is a survey.
+    """Another policy, in whose place a first one chooses at the beginning, such as `Union` until there is a survey.
 
     The policy hears everything from the beginning, with the probabilities of the draws that were made.
 
