@@ -71,10 +71,12 @@ def test_bash_completes_all_flags_also_those_that_the_short_help_leaves_out(home
 
 def test_bash_completes_names_of_methods_and_of_their_options(home):
     assert proposed(home, "rota", "train", "--method", "") == list(METHODS)
-    assert proposed(home, "rota", "train", "--steps", "3", "--method", "exp3s") == ["exp3s", "exp3s-visits"]
+    assert proposed(home, "rota", "train", "--steps", "3", "--method", "exp3s") == [
+        *("exp3s", "exp3s@paper", "exp3s-visits")
+    ]
     assert proposed(home, "rota", "methods", "unim") == ["unimax"]
     assert proposed(home, "rota", "compare", "--methods", "uniform,unim") == ["uniform,unimax"]
-    assert proposed(home, "rota", "train", "--method", "exp3s", "--option", "e") == ["eta=", "epsilon="]
+    assert proposed(home, "rota", "train", "--method", "exp3s", "--option", "e") == ["eta=", "epsilon=", "eta_steps="]
     assert proposed(home, "rota", "train", "--optimizer", "adam") == ["adamw", "adam", "adamax"]
 
 

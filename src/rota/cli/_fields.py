@@ -204,6 +204,8 @@ def _parse(name: str, value: str | list[str] | bool) -> Any:
         return pairs(value, name)
     if name == "per_task":
         return _per_task(value)
+    if name == "observe":
+        return _observe(value)
     return None if value.lower() in ("none", "null") else value
 
 
@@ -218,6 +220,18 @@ def _per_task(text: str) -> dict[str, dict[str, Any]]:
     return found
 
 
+def _observe(text: str) -> dict[str, dict[str, Any]]:
+    """
+    >>> _observe("uncertainty, uncertainty.every=50")
+    {'uncertainty': {'every': 50}}
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for part in listed(text):
+        word, dot, option = part.partition(".")
+        found.setdefault(word, {}).update(pairs(option, "observe") if dot else {})
+    return found
+
+
 def _metavar(annotation: Any) -> str | None:
     if annotation is bool:
         return None
@@ -229,7 +243,7 @@ def _metavar(annotation: Any) -> str | None:
     if origin is tuple:
         return "A,B,…"
     if origin is dict:
-        return "NAME=VALUE"
+        return "NAME" if typing.get_origin(typing.get_args(annotation)[1]) is dict else "NAME=VALUE"
     return {int: "N", float: "X"}.get(annotation, "NAME")
 
 

@@ -5,7 +5,7 @@ from rota.methods._autosem import ratio_found
 from rota.methods._inner import InnerRuns
 from rota.methods._method import Method, Recipe, RunContext, Stage
 from rota.methods._option_rows import OptionRow, default_told, option_rows
-from rota.methods._options import Options, options_of
+from rota.methods._options import Options, checked, options_of
 from rota.methods._ratio import find_ratio
 from rota.methods._table import METHODS
 
@@ -18,6 +18,7 @@ __all__ = [
     "Recipe",
     "RunContext",
     "Stage",
+    "checked",
     "default_told",
     "find_ratio",
     "option_rows",

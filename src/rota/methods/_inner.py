@@ -60,7 +60,7 @@ class InnerRuns:
         folder = self.folder / INNER / name
         begun = (folder / RUN).is_file()
         if not (begun and Run(folder).finished):
-            plan = make_plan({**self.plan.model_dump(exclude_unset=True), **changes})
+            plan = make_plan({**self.plan.model_dump(exclude_unset=True, exclude={"observe"}), **changes})
             self._run_plan(plan, folder, resume=begun, progress=self.progress, callbacks=callbacks)
         self.runs.append(Run(folder))
         return self.runs[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from rota.errors import RotaError, describe_mistakes
 from rota.settings import Settings
@@ -46,6 +46,11 @@ class Plan(Settings):
         USUAL, description="how the next task is chosen (see `rota methods`); default auto, uniform with a target"
     )
     options: dict[str, Any] = Field({}, description="options of the method")
+    observe: dict[str, dict[str, Any]] | None = Field(
+        None,
+        description="what is also measured and logged, and told to nobody, by whatever method: uncertainty, "
+        "uncertainty.score=bald, … (see `rota.sources`); it costs what it costs",
+    )
     target: str | None = Field(
         None, description="the task that counts and picks the best checkpoint; the others are auxiliary"
     )
@@ -87,6 +92,13 @@ class Plan(Settings):
     per_task: dict[str, TaskChanges] = Field(
         {}, description="for one task: batch_size, loss_weight, stop_after, auxiliary, such as rte.batch_size=16"
     )
+
+    @field_validator("observe", mode="before")
+    @classmethod
+    def _observe_by_name(cls, given: Any) -> Any:
+        """A word alone, and a list of words, have no options."""
+        words = [given] if isinstance(given, str) else given
+        return {word: {} for word in words} if isinstance(words, list | tuple) else words
 
     @model_validator(mode="before")
     @classmethod

@@ -163,7 +163,8 @@ def forecast(plan: Plan) -> Forecast:
         with contextlib.suppress(EnoughError):
             train_prepared(copy, folder, inner, False, False, [watch])
         found = _forecast(run, Run(folder).info, _line_sizes(folder / LOG), watch, watch.began - began)
-    plans = [make_plan({**plan.model_dump(exclude_unset=True), **stage.changes}) for stage in stages]
+    common = plan.model_dump(exclude_unset=True, exclude={"observe"})
+    plans = [make_plan({**common, **stage.changes}) for stage in stages]
     before = [(stage, forecast(own)) for stage, own in zip(stages, plans, strict=True)]
     return replace(found, before=before, asked_seconds=time.perf_counter() - began)
 

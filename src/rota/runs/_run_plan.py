@@ -14,8 +14,8 @@ from rota.plans import Plan
 from rota.policies import Policy
 from rota.runlog import RUN, SUMMARY, Run, only_writer
 from rota.runs._named_streams import stream_from
+from rota.runs._observers import observers, sources_of
 from rota.runs._prepare import Prepared, method_of, policy_of, prepare
-from rota.sources import source_from
 from rota.training import fit, refuse_old
 
 
@@ -49,6 +49,7 @@ def run_plan(
     (True, 3)
     """
     method_of(plan)
+    observers(plan.observe)
     first = int(os.environ.get("RANK", 0)) == 0  # of the processes that torchrun started
     if first and not resume:
         refuse_old(folder)  # before anybody waits for the data
@@ -80,7 +81,6 @@ def train_prepared(
     takes_over: Policy | None = None,
 ) -> Run:
     """Train what was prepared."""
-    listen = run.recipe.listen
     return fit(
         run.model,
         run.tasks,
@@ -88,7 +88,7 @@ def train_prepared(
         folder,
         run.plan,
         stream=stream_from(run.recipe.stream),
-        listen=None if listen is None else [source_from(own) for own in listen],
+        listen=sources_of(run.recipe, run.plan.observe),
         callbacks=callbacks,
         before=inner.runs,
         resume=resume,

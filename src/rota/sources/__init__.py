@@ -6,7 +6,7 @@ of each word that a policy hears (`Policy.hears`), unless `listen` names others.
 
 from rota.sources._dev_scores import DevScores
 from rota.sources._each_step import EachStep
-from rota.sources._listen import USUAL, Listen, source_from, sources_for
+from rota.sources._listen import USUAL, Listen, source_from, sources_for, usual_sources
 from rota.sources._mixture_file import MixtureFile
 from rota.sources._round_success import RoundSuccess
 from rota.sources._source import Feed, Moment, Said, Source
@@ -28,4 +28,5 @@ __all__ = [
     "Survey",
     "source_from",
     "sources_for",
+    "usual_sources",
 ]

@@ -49,18 +49,7 @@ def sources_for(policy: Policy, listen: Listen | Iterable[Listen] | None, settin
     """
     name, words = type(policy).__name__, policy.hears
     if listen is None:
-        if words is None:
-            raise RotaError(
-                f"{name} learns and does not say from what. Declare it in the class, such as hears = ('loss',), or "
-                f"name its source: fit(…, listen=…)."
-            )
-        for word in words:
-            if word not in USUAL:
-                raise RotaError(
-                    f"{name} hears '{word}', for which there is no usual source (there is one for {', '.join(USUAL)}). "
-                    f"Name one: fit(…, listen=…)."
-                )
-        found = [USUAL[word] for word in words]
+        found = usual_sources(policy)
     else:
         several = [listen] if isinstance(listen, Source | str) or callable(listen) else list(listen)
         found = [_as_source(one, policy) for one in several]
@@ -73,6 +62,28 @@ def sources_for(policy: Policy, listen: Listen | Iterable[Listen] | None, settin
             )
     _refuse_two_alike(found)
     return [source.for_run(policy, settings) for source in found]
+
+
+def usual_sources(policy: Policy) -> list[Source]:
+    """The usual source of each word that a policy hears.
+
+    >>> from rota.policies import Tracking
+    >>> [source.name for source in usual_sources(Tracking(["rte", "mrpc"]))]
+    ['survey']
+    """
+    name, words = type(policy).__name__, policy.hears
+    if words is None:
+        raise RotaError(
+            f"{name} learns and does not say from what. Declare it in the class, such as hears = ('loss',), or "
+            f"name its source: fit(…, listen=…)."
+        )
+    for word in words:
+        if word not in USUAL:
+            raise RotaError(
+                f"{name} hears '{word}', for which there is no usual source (there is one for {', '.join(USUAL)}). "
+                f"Name one: fit(…, listen=…)."
+            )
+    return [USUAL[word] for word in words]
 
 
 def source_from(described: str | Mapping[str, Any]) -> Source:
