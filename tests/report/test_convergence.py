@@ -21,7 +21,8 @@ def a_history(uncertainty=None, **losses):
     steps = [0, 10, 20, 30]
     found = {name: dict(zip(steps, own, strict=True)) for name, own in losses.items()}
     found[AVERAGE] = {step: (found["a"][step] + found["b"][step]) / 2 for step in steps}
-    return RunHistory(("a", "b", "x"), loss=found, evaluations=steps, uncertainty=uncertainty or {})
+    pooled = {step: (9 * found["a"][step] + found["b"][step]) / 10 for step in steps}  # a has nine times the rows of b
+    return RunHistory(("a", "b", "x"), found, pooled_loss=pooled, evaluations=steps, uncertainty=uncertainty or {})
 
 
 def test_minima_spread_excess_and_speed_by_hand(tmp_path):
@@ -35,8 +36,12 @@ def test_minima_spread_excess_and_speed_by_hand(tmp_path):
     assert rows[0] == ["method", "a", "b", "x"]
     # union: average 4, 2, 2, 2: the first of equals, 10.
     assert rows[1:3] == [["union", "30", "10", "30"], ["active", "20", "10", "0"]]
-    assert rows[3] == ["method", "spread", "excess", "sooner than union"]
-    assert rows[4:] == [["union", "2.0", "1.0000", ""], ["active", "1.0", "0.2500", "1.25"]]  # (30/20 + 10/10) / 2
+    assert rows[3] == ["method", "spread", "excess", "excess, pooled", "sooner than union"]
+    # Pooled it is lowest at 30 with union, where b is 2 above; at 20 with active, where b is 1 above.
+    assert rows[4:] == [
+        ["union", "2.0", "1.0000", "1.0000", ""],
+        ["active", "1.0", "0.2500", "0.5000", "1.25"],  # (30/20 + 10/10) / 2
+    ]
 
 
 def test_trends_are_kendalls(tmp_path):

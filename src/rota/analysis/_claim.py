@@ -18,11 +18,11 @@ class Claim(BaseModel):
     Args:
         says: The sentence.
         paper: What the paper has, in words.
-        printed: The printed effect, `of` minus `than`, in the unit of the measure (percent points, updates).
+        printed: The printed effect, `of` minus `than`, in the unit of the measure (percent points, updates, nats).
         matters: The smallest effect that matters, in that unit; no larger than the printed one.
         measure: The number that it is about, see `MEASURES`.
         of: A variant.
-        than: Another variant, or a number in the unit of the measure (percent, updates).
+        than: Another variant, or a number in the unit of the measure (percent, updates, nats).
         is_: Whether the first is higher, lower, or within a margin alike.
         within: The margin, for alike.
         split: Where scores are from.

@@ -21,9 +21,10 @@ class Convergence:
         lowest: By task, the update at which its dev loss is lowest.
         spread: Evaluations between the first and the last of these, auxiliary tasks left out.
         excess: How far the tasks are above their own lowest loss where the average over the tasks is lowest.
+        pooled_excess: The same where the average over all dev rows is lowest, in which large tasks count more.
         sooner: By which factor the lowest losses come earlier than with union; None for union, and without it.
 
-    >>> found = Convergence({"rte": 200.0, "mnli": 500.0}, spread=3.0, excess=0.04, sooner=1.5)
+    >>> found = Convergence({"rte": 200.0, "mnli": 500.0}, 3.0, excess=0.04, pooled_excess=0.02, sooner=1.5)
     >>> max(found.lowest, key=found.lowest.get)  # the last one to converge
     'mnli'
     """
@@ -31,6 +32,7 @@ class Convergence:
     lowest: dict[str, float]
     spread: float
     excess: float
+    pooled_excess: float
     sooner: float | None
 
 
@@ -60,7 +62,8 @@ def convergence(groups: Sequence[Group], histories: Mapping[str, Sequence[RunHis
         found[group.name] = Convergence(
             lowest,
             _mean([_spread(history, counted) for history in own]),
-            _mean([_excess(history, counted) for history in own]),
+            _mean([_excess(history, counted, history.loss.get(AVERAGE, {})) for history in own]),
+            _mean([_excess(history, counted, history.pooled_loss) for history in own]),
             None if slow is None or slow is group else _sooner(lowest, histories[slow.name], counted),
         )
     return found
@@ -106,7 +109,10 @@ def _tasks(groups: Sequence[Group]) -> list[str]:
 
 def _lowest(history: RunHistory, key: Key) -> float:
     """The step of the lowest loss."""
-    losses = history.loss.get(key, {})
+    return _at_lowest(history.loss.get(key, {}))
+
+
+def _at_lowest(losses: Mapping[int, float]) -> float:
     return float(min(losses, key=losses.__getitem__)) if losses else np.nan
 
 
@@ -116,8 +122,8 @@ def _spread(history: RunHistory, tasks: Sequence[str]) -> float:
     return float(max(places) - min(places)) if places else np.nan
 
 
-def _excess(history: RunHistory, tasks: Sequence[str]) -> float:
-    at = _lowest(history, AVERAGE)
+def _excess(history: RunHistory, tasks: Sequence[str], aggregate: Mapping[int, float]) -> float:
+    at = _at_lowest(aggregate)
     over = [
         history.loss[task][int(at)] - min(history.loss[task].values())
         for task in tasks

@@ -24,7 +24,7 @@ class RunMeasure:
     Args:
         about: What it is.
         find: From the run, the split, and what stands after the colon of its name; None where there is none.
-        unit: "percent" or "updates".
+        unit: "percent", "updates" or "nats".
         argued: Whether something stands after the colon.
 
     >>> from rota.analysis import MEASURES
@@ -51,6 +51,10 @@ def measured(run: Run, name: str, split: str) -> float | None:
 def unit_of(name: str) -> str:
     """What it is counted in."""
     return MEASURES[name.partition(":")[0]].unit
+
+
+UNITS = {"percent": (100.0, 1), "updates": (1.0, 0), "nats": (1.0, 4)}
+"""By name of the unit: what a number of a run is multiplied with, and how many digits are shown behind the point."""
 
 
 def check_measure(name: str) -> None:
@@ -111,6 +115,26 @@ def _minimum(run: Run, _: str, task: str) -> float | None:
     return float(min(losses, key=lambda step: (losses[step], step))) if losses else None
 
 
+def _loss(run: Run, _: str, task: str) -> float | None:
+    return min(read_history(run).loss.get(task, {}).values(), default=None)
+
+
+def _mean_loss(run: Run, _: str, __: str) -> float | None:
+    return min(read_history(run).loss.get(AVERAGE, {}).values(), default=None)
+
+
+def _pooled_loss(run: Run, _: str, __: str) -> float | None:
+    return min(read_history(run).pooled_loss.values(), default=None)
+
+
+def _excess(run: Run, _: str, task: str) -> float | None:
+    """Of a task above its own lowest loss, where that of all dev rows together is lowest."""
+    history = read_history(run)
+    pooled, own = history.pooled_loss, history.loss.get(task, {})
+    at = min(pooled, key=lambda step: (pooled[step], step), default=None)
+    return own[at] - min(own.values()) if at in own else None
+
+
 def _apart(run: Run, split: str, _: str) -> float | None:
     found = [_minimum(run, split, task) for task in counted_tasks(run)]
     present = [step for step in found if step is not None]
@@ -150,6 +174,12 @@ MEASURES: dict[str, RunMeasure] = {
     "unique": RunMeasure("share of the training rows that were in an update", _unique, argued=False),
     "minimum": RunMeasure("update at which a task's dev loss is lowest", _minimum, "updates"),
     "apart": RunMeasure("updates between the first and the last of these minima", _apart, "updates", argued=False),
+    "loss": RunMeasure("lowest dev loss of a task", _loss, "nats"),
+    "mean-loss": RunMeasure("lowest dev loss, averaged over the tasks that count", _mean_loss, "nats", argued=False),
+    "pooled-loss": RunMeasure(
+        "lowest dev loss, averaged over all dev rows of the tasks that count", _pooled_loss, "nats", argued=False
+    ),
+    "excess": RunMeasure("dev loss of a task above its lowest, where the pooled loss is lowest", _excess, "nats"),
     "weight": RunMeasure("probability of a task at a share of the updates, such as rte@0.5", _weight),
     "reached": RunMeasure("updates until the average dev score is this high", _reached, "updates"),
     "utility": RunMeasure("utility of a task at the end of stage 1 of AutoSeM", _utility),

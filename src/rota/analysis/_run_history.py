@@ -27,6 +27,7 @@ class RunHistory:
     Args:
         tasks: What the run learns.
         loss, score: By task (or `AVERAGE`), then by step.
+        pooled_loss: By step, the mean over all dev rows of the tasks that count, so that large tasks count more.
         mixture: By task, then by step.
         uncertainty: By task, then by step of the survey.
         evaluations: Their steps.
@@ -41,6 +42,7 @@ class RunHistory:
     tasks: tuple[str, ...]
     loss: dict[Key, dict[int, float]] = field(default_factory=dict)
     score: dict[Key, dict[int, float]] = field(default_factory=dict)
+    pooled_loss: dict[int, float] = field(default_factory=dict)
     mixture: dict[str, dict[int, float]] = field(default_factory=dict)
     uncertainty: dict[str, dict[int, float]] = field(default_factory=dict)
     evaluations: list[int] = field(default_factory=list)
@@ -86,6 +88,10 @@ def _take_evaluation(history: RunHistory, line: dict[str, Any], counted: list[st
         for key, value in {**values, AVERAGE: mean}.items():
             if value is not None:
                 found.setdefault(key, {})[step] = value
+    known = [results[task] for task in counted if task in results]
+    rows = sum(own.get("n") or 0 for own in known)
+    if rows and all(own.get("loss") is not None for own in known):
+        history.pooled_loss[step] = sum(own["loss"] * own["n"] for own in known) / rows
     for task, probability in (line.get("mixture") or {}).items():
         if probability is not None:
             history.mixture.setdefault(task, {})[step] = probability

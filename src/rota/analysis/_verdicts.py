@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rota.analysis._claim import Claim
 from rota.analysis._decide import EXACT, FAILS, FEWEST, HOLDS, UNCLEAR, Decided, Predicted, decide
 from rota.analysis._fairness import other_fields
-from rota.analysis._measures import measured, unit_of
+from rota.analysis._measures import UNITS, measured, unit_of
 from rota.analysis._paired import Difference, paired
 from rota.analysis._power import power, power_of_alike, seeds_for
 from rota.analysis._spreads import LEVEL, spread
@@ -52,7 +52,7 @@ class Verdict:
     @property
     def ours(self) -> str:
         """Our figure, as the paper's would be written."""
-        found, digits = self.difference, 1 if unit_of(self.claim.measure) == "percent" else 0
+        found, (_, digits) = self.difference, UNITS[unit_of(self.claim.measure)]
         if not found.n:
             return "–"
         told = f"{found.mean:+.{digits}f}"
@@ -144,7 +144,7 @@ def _difference(claim: Claim, runs: Mapping[str, Mapping[int, Run]]) -> Differen
 
 
 def _values(claim: Claim, variant: str, runs: Mapping[str, Mapping[int, Run]]) -> dict[int, float]:
-    factor = 100.0 if unit_of(claim.measure) == "percent" else 1.0
+    factor, _ = UNITS[unit_of(claim.measure)]
     found = {seed: measured(run, claim.measure, claim.split) for seed, run in runs[variant].items()}
     return {seed: factor * value for seed, value in found.items() if value is not None}
 

@@ -37,7 +37,7 @@ def _together(page: ReportPage, found: Mapping[str, Convergence]) -> Table:
     compared = any(own.sooner is not None for own in found.values())
     rows: list[list[Text]] = []
     for name, own in found.items():
-        row: list[Text] = [page.named(name), number(own.spread, 1), number(own.excess, 4)]
+        row: list[Text] = [page.named(name), number(own.spread, 1), number(own.excess, 4), number(own.pooled_excess, 4)]
         row += ["" if own.sooner is None else number(own.sooner, 2)] if compared else []
         rows.append(row)
-    return Table(["method", "spread", "excess", *(["sooner than union"] if compared else [])], rows)
+    return Table(["method", "spread", "excess", "excess, pooled", *(["sooner than union"] if compared else [])], rows)
