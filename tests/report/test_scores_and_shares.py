@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 from log_tools import eval_line, step_line, write_run
-from page_tools import cells, figure, shown
+from page_tools import cells, figure, page_of, shown
 
 from rota.analysis import all_scores, group_runs
 from rota.report import report_text
@@ -114,6 +115,28 @@ def test_where_there_are_no_dev_losses_no_panel_is_empty(make_run):
     assert "Dev loss" not in told
     assert told.count('class="plotly-graph-div"') == 3
     assert "counted stretch by stretch" in shown(share_section, make_run("b", lines=lines))
+
+
+def test_medians_over_seeds_where_they_are_asked_for(make_run):
+    runs = [
+        make_run(f"u{seed}", seed=seed, lines=[eval_line(8, left=(loss, 0.5), right=(loss, 0.6))])
+        for seed, loss in enumerate((0.1, 0.2, 0.9))
+    ]
+    page = page_of(*runs)
+    assert figure(curve_section(page), "loss-0")[0][0]["y"] == [0.4]
+    told = curve_section(replace(page, medians=True))
+    assert figure(told, "loss-0")[0][0]["y"] == [0.2]
+    assert "Lines are medians over seeds" in told
+    assert "all dev rows" not in told  # of tasks of one size
+
+
+def test_the_loss_over_all_dev_rows_is_drawn_where_tasks_differ_in_size(make_run):
+    line = eval_line(8, left=(0.1, 0.5), right=(0.5, 0.6))
+    line["tasks"]["left"]["n"], line["tasks"]["right"]["n"] = 300, 100
+    told = curve_section(page_of(make_run("a", lines=[line])))
+    assert "all dev rows" in told
+    [trace] = figure(told, "loss-3")[0][:1]
+    assert trace["y"] == [0.2]
 
 
 def test_of_many_tasks_some_are_drawn_and_all_are_in_a_table(make_run):

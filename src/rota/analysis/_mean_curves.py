@@ -39,17 +39,20 @@ class MeanCurve:
         return int(self.steps[at]), float(self.mean[at])
 
 
-def mean_curve(series: Sequence[Mapping[int, float]]) -> MeanCurve:
-    """Align runs by step; each step is the mean of the runs that have a number there.
+def mean_curve(series: Sequence[Mapping[int, float]], median: bool = False) -> MeanCurve:
+    """Align runs by step; each step is the mean (or the median) of the runs that have a number there.
 
     >>> curve = mean_curve([{0: 0.5, 10: 0.75}, {0: 0.25, 10: 0.25, 20: 1.0}])  # two runs; one is shorter
     >>> curve.steps.tolist(), curve.mean.tolist(), curve.runs.tolist()
     ([0, 10, 20], [0.375, 0.5, 1.0], [2, 2, 1])
+    >>> mean_curve([{0: 0.5}, {0: 0.25}, {0: 1.0}], median=True).mean.tolist()
+    [0.5]
     """
     steps = sorted({step for values in series for step in values})
     columns = [[values[step] for values in series if step in values] for step in steps]
     mean, low, high = (
-        np.array([of(column) for column in columns], dtype=np.float64) for of in (np.mean, np.min, np.max)
+        np.array([of(column) for column in columns], dtype=np.float64)
+        for of in (np.median if median else np.mean, np.min, np.max)
     )
     runs = np.array([len(column) for column in columns], dtype=np.int64)
     return MeanCurve(np.array(steps, dtype=np.int64), mean, low, high, runs)

@@ -33,6 +33,7 @@ def report(
         str | None,
         typer.Option(metavar="NAME", help="what the others are compared with, by its name on the page; uniform"),
     ] = None,
+    medians: Annotated[bool, typer.Option("--medians", help="curves are medians over seeds, not means")] = False,
     watched: Annotated[
         bool,
         typer.Option("--watch", help="write the page again while its runs go on; the browser follows. Ctrl-C ends it"),
@@ -58,7 +59,9 @@ def report(
         runs, names, against = _found(places, baseline)
         return _without_damaged(
             runs,
-            lambda good: write_report(good, page, baseline=against, names=names, form=form, reload_s=reload_s),
+            lambda good: write_report(
+                good, page, baseline=against, names=names, form=form, reload_s=reload_s, medians=medians
+            ),
         )
 
     if out == STDOUT:

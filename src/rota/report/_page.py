@@ -42,6 +42,7 @@ class ReportPage:
         runs: All runs, finished or not.
         groups: The same runs by method; runs that differ in their seed only are one group.
         baseline: The name of the group that the others are compared with; None for `uniform`.
+        medians: Whether curves of scores and losses are medians over seeds, as some papers draw them, and not means.
 
     Attributes:
         tasks: All tasks, each with whether it is auxiliary; those that count come first.
@@ -67,6 +68,7 @@ class ReportPage:
     runs: tuple[Run, ...]
     groups: tuple[Group, ...]
     baseline: str | None = None
+    medians: bool = False
 
     @cached_property
     def tasks(self) -> dict[str, bool]:

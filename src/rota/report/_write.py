@@ -29,6 +29,7 @@ def write_report(
     form: Format = "html",
     extra_sections: Sequence[Section] = (),
     reload_s: float | None = None,
+    medians: bool = False,
 ) -> None:
     """Write one self-contained HTML page: scores, curves, mixtures, costs, settings.
 
@@ -44,6 +45,7 @@ def write_report(
         extra_sections: Sections of your own, below the others; in the HTML page only.
         reload_s: The HTML page loads itself again after this many seconds, while it is being rewritten; by default
             never.
+        medians: Draw medians over seeds instead of means, where curves have several.
 
     >>> import tempfile
     >>> from rota.testing import written_run
@@ -53,7 +55,15 @@ def write_report(
     ...     (Path(folder) / "report.html").read_text()[:15]
     '<!doctype html>'
     """
-    written = report_text(runs, form, baseline=baseline, names=names, extra_sections=extra_sections, reload_s=reload_s)
+    written = report_text(
+        runs,
+        form,
+        baseline=baseline,
+        names=names,
+        extra_sections=extra_sections,
+        reload_s=reload_s,
+        medians=medians,
+    )
     write_file(page, written)
 
 
@@ -65,6 +75,7 @@ def report_text(
     names: Mapping[Path, str] | None = None,
     extra_sections: Sequence[Section] = (),
     reload_s: float | None = None,
+    medians: bool = False,
 ) -> str:
     """What `write_report` writes.
 
@@ -81,7 +92,7 @@ def report_text(
         raise RotaError("A report expects at least one run. Found none.")
     if form not in FORMATS:
         raise unknown_name("format", form, FORMATS)
-    page = ReportPage(tuple(runs), tuple(group_runs(runs, names)), baseline)
+    page = ReportPage(tuple(runs), tuple(group_runs(runs, names)), baseline, medians)
     known = [group.name for group in page.groups]
     if baseline is not None and names is None and baseline not in known:
         raise unknown_name("baseline", baseline, known)
