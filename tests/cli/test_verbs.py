@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 
+import numpy as np
 import pytest
 import yaml
+from rich.console import Console
 from run_tools import assert_same_run, rota
 
 import rota as rota_package
+from rota.cli._simulate import _rules, _table
 from rota.methods import METHODS
 from rota.plans import Plan
 from rota.runlog import Run
+from rota.simulation import AS_PRINTED, COUNTERFACTUAL, ENTROPIES, RULES, Study
 from rota.sources import Survey
 
 TINY = ["--steps", 6, "--eval-every", 3, "--rows", "left=40,right=40", "--tasks", "left,right"]
@@ -178,6 +183,57 @@ def test_simulate_prints_the_oracle_next_to_the_methods_and_draws_them(rota_main
     code, again, _ = rota_main("simulate", *flags, "--jobs", 1, "-o", tmp_path / "t.html")
     assert again.replace("t.html", "pages/s.html") == out
     assert (tmp_path / "t.html").read_text() == drawn
+
+
+def test_simulate_is_whole_on_a_terminal_of_80_columns():
+    """Twenty environments, all methods with long names; every weight of the entropy has its row."""
+    rng = np.random.default_rng(0)
+    names = ["uniform", "exp3s@paper", COUNTERFACTUAL, AS_PRINTED, "best static", "oracle"]
+    studies = [
+        Study(
+            np.array([0.0, 10.0]),
+            {name: rng.uniform(0.4, 0.9, (10, 2)) for name in names},
+            {rule: rng.uniform(0.4, 0.9, (2, 10)) for rule in RULES},
+        )
+        for _ in range(20)
+    ]
+    console = Console(width=80, force_terminal=True, color_system=None, record=True, file=io.StringIO())
+    console.print(_table(studies, "many"))
+    console.print(_rules(studies))
+    lines = console.export_text().splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    assert not any("…" in line for line in lines)
+    for name in names:
+        assert any(line.split()[:1] == [name.split()[0]] for line in lines), name
+    first = [line.split()[0] for line in lines if line.split()[1:2] == ["1"]]
+    assert first == ["auto", *map(str, ENTROPIES)]
+
+
+def test_gains_are_differences_and_shares_of_the_oracles():
+    """By hand: uniform 0.5, oracle 0.7, and a policy with 0.6 has half of the oracle's gain."""
+    finals = {"uniform": 0.5, "mine": 0.6, "best static": 0.75, "oracle": 0.7}
+    studies = [Study(np.array([0.0]), {name: np.full((2, 1), value) for name, value in finals.items()})]
+    console = Console(width=80, color_system=None, record=True, file=io.StringIO())
+    console.print(_table(studies, "by hand"))
+    rows = {line.split()[0]: line.split()[1:] for line in console.export_text().splitlines() if line.split()}
+    assert rows["mine"] == ["0.600", "0.000", "+0.100", "-0.100", "50", "40", "1/1"]
+    assert rows["uniform"] == ["0.500", "0.000", "–", "-0.200", "–", "–", "–"]
+    assert rows["oracle"] == ["0.700", "0.000", "+0.200", "–", "100", "80", "1/1"]
+
+
+def test_simulate_draws_the_printed_policy_beside_ours(rota_main, tmp_path):
+    flags = ("--steps", 300, "--environments", 1, "--seeds", 2, "-o", tmp_path / "s.html")
+    code, out, error = rota_main("simulate", "--methods", f"uniform,{COUNTERFACTUAL},{AS_PRINTED}", *flags)
+    assert code == 0, error
+    assert AS_PRINTED in out
+    drawn = (tmp_path / "s.html").read_text()
+    assert f"{COUNTERFACTUAL} 0." in drawn
+    assert f"{AS_PRINTED} 0." in drawn
+    alone = rota_main("simulate", "--methods", f"uniform,{AS_PRINTED}", *flags)[1]
+    assert "λ" not in alone  # the table of rules belongs to ours
+    assert [line.split() for line in alone.splitlines() if line.strip().startswith(AS_PRINTED)] == [
+        line.split() for line in out.splitlines() if line.strip().startswith(AS_PRINTED)
+    ]
 
 
 def test_simulate_without_logs_and_with_noise(rota_main, tmp_path):

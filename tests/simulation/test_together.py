@@ -8,6 +8,7 @@ import pytest
 from rota.errors import RotaError
 from rota.offpolicy import best_mixture
 from rota.policies import Exp3S, Fixed, uniform
+from rota.seeds import integer
 from rota.simulation import (
     RULES,
     WORTHS,
@@ -100,3 +101,15 @@ def test_a_study_has_everybody_at_every_seed():
         assert scores.shape == (2, len(found.steps)), name
     assert found.finals("uniform").tolist() == [play(bandit, uniform(bandit.tasks), seed).final for seed in range(2)]
     assert found.rounds[Rule("1 - s", "auto")][0].tolist() == found.finals("counterfactual").tolist()
+
+
+def test_the_printed_policy_searches_twice_with_its_own_weight_of_the_entropy():
+    """λ = 0.2, 20 iterations of 64, two rounds, by hand."""
+    bandit, seeds = MTLBandit(arms=3, steps=400, seed=1), [0, 1]
+    found = study(bandit, {}, seeds, printed=2).finals("counterfactual@bandit")
+    for place, seed in enumerate(seeds):
+        [game] = play_together(bandit, [(uniform(bandit.tasks), seed)])
+        for number in range(2):
+            learned = best_mixture(logged(bandit, game), 0.2, iterations=20, population=64)
+            [game] = play_together(bandit, [(learned, integer(seed, "round", number))])
+        assert game.final == found[place]

@@ -23,8 +23,10 @@ from rota.cli._fields import chosen_methods
 from rota.errors import RotaError, unknown_name
 from rota.methods import METHODS, Method, Recipe, RunContext
 from rota.policies import Policy
-from rota.simulation import COUNTERFACTUAL, WORTHS, MTLBandit, Rule, Study, log_gain, score_gain, study
+from rota.simulation import AS_PRINTED, COUNTERFACTUAL, WORTHS, MTLBandit, Rule, Study, log_gain, score_gain, study
 
+LEARNED = (COUNTERFACTUAL, AS_PRINTED)
+"""Methods that learn a mixture from logs, of which a study has games of its own."""
 SIGNALS = {"log-gain": log_gain, "score-gain": score_gain}
 
 
@@ -39,6 +41,7 @@ class _Game:
     signal: str
     noise: float
     rounds: int
+    printed: int
 
 
 def simulate(
@@ -57,10 +60,11 @@ def simulate(
     """Let methods play the multi-task bandit of Glover & Hokamp (2019): tasks with learning curves and forgetting.
 
     The score is the mean over the arms at the end of a run. The oracle samples from the mixture that every arm needs to
-    reach its best; the best static mixture is found with knowledge of the environment.
+    reach its best; the best static mixture is found with knowledge of the environment. Gains are differences of scores,
+    in the same unit; % of oracle and static is the gain over uniform as a share of theirs.
     """
     names = chosen_methods(methods)
-    playable = [name for name, method in METHODS.items() if name == COUNTERFACTUAL or _playable(method)]
+    playable = [name for name, method in METHODS.items() if name in LEARNED or _playable(method)]
     for name in names:
         if name not in playable:
             raise RotaError(
@@ -69,8 +73,10 @@ def simulate(
             )
     if signal not in SIGNALS:
         raise unknown_name("signal", signal, SIGNALS)
-    listed = tuple(name for name in names if name != COUNTERFACTUAL)
-    game = _Game(listed, arms, steps, seeds, signal, noise, rounds if COUNTERFACTUAL in names else 0)
+    listed = tuple(name for name in names if name not in LEARNED)
+    ours = rounds if COUNTERFACTUAL in names else 0
+    printed = METHODS[AS_PRINTED].checked({}).rounds if AS_PRINTED in names else 0
+    game = _Game(listed, arms, steps, seeds, signal, noise, ours, printed)
     worlds = range(first, first + environments)
     played = _played(game, worlds, min(jobs or os.cpu_count() or 1, environments))
     studies = list(
@@ -109,7 +115,9 @@ def _study(game: _Game, world: int) -> Study:
     bandit = MTLBandit(game.arms, game.steps, world)
     makers = {name: functools.partial(_policy, bandit, name) for name in game.methods}
     signal = SIGNALS[game.signal]
-    return study(bandit, makers, range(game.seeds), signal=signal, noise=game.noise, rounds=game.rounds)
+    return study(
+        bandit, makers, range(game.seeds), signal=signal, noise=game.noise, rounds=game.rounds, printed=game.printed
+    )
 
 
 def _playable(method: Method) -> bool:
@@ -133,23 +141,25 @@ def _recipe(bandit: MTLBandit, method: Method, seed: int) -> Recipe:
 
 
 def _table(studies: Sequence[Study], title: str) -> Table:
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("policy", no_wrap=True)
-    for column in ("score", "± seeds", "gain over\nuniform", "of the\noracle's", "of the best\nstatic's", "won"):
-        table.add_column(column, justify="right")
-    base = _means(studies, "uniform")
+    for column in ("score", "±\nseeds", "over\nuniform", "over\noracle", "% of\noracle", "% of\nstatic", "won"):
+        table.add_column(column, justify="right", no_wrap=True)
+    base, best = _means(studies, "uniform"), _means(studies, "oracle")
     whole = {other: float((_means(studies, other) - base).mean()) for other in ("oracle", "best static")}
     for name in studies[0].curves:
         means = _means(studies, name)
-        row = [f"{means.mean():.4f}", _spread(studies, name)]
-        if name == "uniform":
-            row += ["–"] * 4
-        else:
-            gain = float((means - base).mean())
-            shares = (f"{gain / other:.0%}" if other > 0 else "–" for other in whole.values())
-            row += [f"{gain:+.4f}", *shares, f"{int((means > base).sum())} of {len(base)}"]
+        row = [f"{means.mean():.3f}", _spread(studies, name)]
+        gain = float((means - base).mean())
+        shares = [f"{100 * gain / other:.0f}" if other > 0 and name != "uniform" else "–" for other in whole.values()]
+        row += [_difference(means - base), _difference(means - best), *shares]
+        row += ["–" if name == "uniform" else f"{int((means > base).sum())}/{len(base)}"]
         table.add_row(name, *row)
     return table
+
+
+def _difference(over: np.ndarray) -> str:
+    return f"{over.mean():+.3f}" if over.any() else "–"
 
 
 def _means(studies: Sequence[Study], name: str) -> np.ndarray:
@@ -161,15 +171,17 @@ def _spread(studies: Sequence[Study], name: str) -> str:
     """The standard deviation over seeds, on average."""
     if len(studies[0].finals(name)) == 1:
         return "–"
-    return f"{np.mean([own.finals(name).std(ddof=1) for own in studies]):.4f}"
+    return f"{np.mean([own.finals(name).std(ddof=1) for own in studies]):.3f}"
 
 
 def _rules(studies: Sequence[Study]) -> Table:
     """One row per weight λ of the entropy and round, one column per reward."""
     title = "counterfactual: gain over uniform (environments won)"
-    table = Table("λ", "round", title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for column in ("λ", "round"):
+        table.add_column(column, no_wrap=True)
     for reward in WORTHS:
-        table.add_column(f"r = {reward}", justify="right", no_wrap=True)
+        table.add_column(f"r =\n{reward}", justify="right", no_wrap=True)
     base = _means(studies, "uniform")
     for entropy in dict.fromkeys(rule.entropy for rule in studies[0].rounds):
         finals = [[own.rounds[Rule(reward, entropy)].mean(axis=1) for own in studies] for reward in WORTHS]

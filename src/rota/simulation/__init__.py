@@ -6,10 +6,11 @@ from rota.simulation._logged import WORTHS, logged
 from rota.simulation._play import Play, log_gain, play, score_gain
 from rota.simulation._rounds import ENTROPIES, RULES, Rule, improve_by_rounds
 from rota.simulation._static import best_static
-from rota.simulation._study import COUNTERFACTUAL, Study, study
+from rota.simulation._study import AS_PRINTED, COUNTERFACTUAL, Study, study
 from rota.simulation._together import play_together
 
 __all__ = [
+    "AS_PRINTED",
     "COUNTERFACTUAL",
     "ENTROPIES",
     "KINDS",

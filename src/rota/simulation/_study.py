@@ -11,13 +11,15 @@ from rota.arrays import Floats
 from rota.policies import Fixed, Policy, uniform
 from rota.simulation._bandit import MTLBandit
 from rota.simulation._play import GameSignal, Play, log_gain, play
-from rota.simulation._rounds import Rule, improve_by_rounds
+from rota.simulation._rounds import PRINTED, SEARCHED, Rule, improve_by_rounds
 from rota.simulation._static import best_static
 from rota.simulation._together import play_together
 
 PlayerMaker = Callable[[int], Policy]
 COUNTERFACTUAL = "counterfactual"
 """How a study calls the first mixture that is learned from logs with λ found."""
+AS_PRINTED = "counterfactual@bandit"
+"""How it calls the last mixture that is learned as Glover & Hokamp (2019) print it."""
 POINTS = 101  # of a curve
 
 
@@ -57,6 +59,7 @@ def study(
     signal: GameSignal = log_gain,
     noise: float = 0.0,
     rounds: int = 0,
+    printed: int = 0,
 ) -> Study:
     """Let policies play an environment beside the uniform mixture, the best fixed one and the oracle.
 
@@ -68,6 +71,8 @@ def study(
         noise: Of what a batch says about a score.
         rounds: How often mixtures are learned from logs, by every rule; the first round with λ found goes by the name
             "counterfactual".
+        printed: How often they are learned as printed for the bandit; the last round goes by the name
+            "counterfactual@bandit".
 
     >>> from rota.policies import Exp3S
     >>> bandit = MTLBandit(arms=3, steps=100, seed=0)
@@ -93,6 +98,9 @@ def study(
             found.rounds[rule] = np.array([[game.final for game in games] for games in played])
             if rule == Rule("1 - s", "auto"):
                 add(COUNTERFACTUAL, played[0])
+    if printed:
+        found_by = improve_by_rounds(bandit, seeds, even, printed, noise, rules=[PRINTED], search=SEARCHED)
+        add(AS_PRINTED, found_by[PRINTED][-1])
     add("best static", mixed(best_static(bandit)))
     add("oracle", mixed(bandit.oracle))
     return found
