@@ -38,6 +38,7 @@ ROOMS = [
         "settings",
         "hub",
         "pretrained",
+        "pretraining",
     ),
     *("curves", "policies", "draws", "runlog", "offpolicy", "search", "simulation"),
     *("tasks", "callbacks", "data", "models/core", "models/camtl", "models", "signals"),

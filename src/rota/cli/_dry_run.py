@@ -18,6 +18,7 @@ from rota.cli._console import open_console, tell
 from rota.cli._tables import print_whole
 from rota.errors import RotaError
 from rota.plans import Plan
+from rota.pretraining import contamination
 
 if TYPE_CHECKING:
     from rota.runs import Forecast
@@ -148,6 +149,7 @@ def _what(found: Forecast) -> list[tuple[str, str]]:
     plan = found.plan
     options = ", ".join(f"{name}={value}" for name, value in found.options.items()) or "none"
     rows = sum(task.rows.get("train", 0) for task in found.tasks.values() if task.batch)
+    before = contamination(plan.model, found.tasks)
     frozen = "" if found.trained == found.parameters else f", {found.trained:,} of them trained"
     return [
         ("method", f"{plan.method}: {found.policy} with {found.stream}"),
@@ -156,6 +158,7 @@ def _what(found: Forecast) -> list[tuple[str, str]]:
         ("optimizer", f"{plan.optimizer}, rate {plan.highest_rate:g}, {plan.schedule} after {plan.warmup:.0%}"),
         ("evaluation", found.evaluation.told().removeprefix("evaluation: ")),
         ("model", f"{plan.model}, {found.parameters:,} parameters{frozen}"),
+        *([("met before", before)] if before else []),
         ("device", f"{found.device}, precision {plan.precision}, engine {plan.engine}"),
     ]
 

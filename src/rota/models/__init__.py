@@ -1,6 +1,6 @@
 """What is trained: encoders, heads, and the two together."""
 
-from rota.models._default import encoder_for, tokenizer_name
+from rota.models._default import encoder_for
 from rota.models._save import build_model, load_model, save_model
 from rota.models.camtl import BEGINNINGS, CAMTL, Parts, camtl, make_parts
 from rota.models.core import (
@@ -25,6 +25,7 @@ from rota.models.core import (
     stacked,
     with_frozen_rows,
 )
+from rota.pretrained import tokenizer_name
 
 __all__ = [
     "BEGINNINGS",

@@ -76,18 +76,6 @@ def encoder_for(
             )
 
 
-def tokenizer_name(model: str) -> str:
-    """Whose tokenizer cuts the texts for a model.
-
-    >>> [tokenizer_name(model) for model in ("auto", "bilstm", "camtl:roberta-base", "roberta-base")]
-    ['minilm', 'minilm', 'roberta-base', 'roberta-base']
-    """
-    kind, _, name = model.partition(":")
-    if kind in ("bilstm", "bilstm-embeddings", "camtl"):
-        return name or "minilm"
-    return "minilm" if model in ("auto", "lenet") else model
-
-
 def _shared_inputs(tasks: Sequence[Task]) -> Inputs:
     found = {task.inputs: task.name for task in tasks}
     if len(found) > 1:

@@ -9,6 +9,7 @@ from typing import Any
 
 from rota.analysis import train_command
 from rota.errors import RotaError
+from rota.pretraining import contamination
 from rota.runlog import Run
 
 Z = 1.96
@@ -83,6 +84,8 @@ def _text(run: Run, runs: Sequence[Run], split: str) -> list[str]:
             score = _interval([_scores(one, split)[task] for one in runs if one.finished])
             rows = own["rows"].get("train", 0)
             lines.append(f"| {task} | {own['kind']} | {rows} | {share} | {score} |")
+    before = contamination(str(plan.get("model", "")), info["tasks"])
+    lines += ["", f"The encoder before: {before}"] if before else []
     command = train_command(plan)
     made = f"```\n{command}\n```" if command else "It was trained by a program; its settings are in `run.json`."
     versions = ", ".join(f"{name} {number}" for name, number in info["versions"].items())

@@ -8,7 +8,7 @@ from rota.report._page import ReportPage
 from rota.report._palette import LineStyle
 from rota.report._pieces import Marked, Spark, Table, TableCell, Text
 from rota.report._score_section import score_table
-from rota.report._summary import what_it_shows, what_ran
+from rota.report._summary import met_before, what_it_shows, what_ran
 
 AROUND = {"strong": ("**", "**"), "em": ("*", "*"), "small": (" ", "")}
 ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
@@ -18,6 +18,7 @@ ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;",
 def as_markdown(page: ReportPage) -> str:
     """What ran, what it shows, and the tables of scores, costs and commands."""
     told = [f"# {_line(page.title)}", _line(what_ran(page)), _line(what_it_shows(page))]
+    told += [f"Met before: {_line(before)}" for before in met_before(page)]
     told += ["## Scores", *_table(score_table(page)), "## Cost", *_table(cost_table(page))]
     commands = [found for group in page.groups if (found := train_command(group.runs[0].plan)) is not None]
     told += ["## Commands", "\n".join(["```sh", *commands, "```"])] if commands else []

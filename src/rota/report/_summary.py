@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rota.analysis import Headline, headline, overview, run_names
+from rota.pretraining import contamination
 from rota.report._page import ReportPage
 from rota.report._pieces import Text, strong
 from rota.report._templates import render
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 def summary(page: ReportPage) -> Markup:
     """What stands before the first section: two paragraphs, and the runs that are not finished."""
     unfinished = [name for run, name in zip(page.runs, run_names(page.runs), strict=True) if not run.finished]
-    return render("summary.html", ran=what_ran(page), shown=what_it_shows(page), unfinished=unfinished)
+    return render(
+        "summary.html",
+        ran=what_ran(page),
+        shown=what_it_shows(page),
+        met_before=met_before(page),
+        unfinished=unfinished,
+    )
 
 
 def what_ran(page: ReportPage) -> str:
@@ -38,6 +45,13 @@ def what_ran(page: ReportPage) -> str:
         auxiliary = counted(len(found.auxiliary), "auxiliary task")
         told += f"Trained as well, but not counted in it ({auxiliary}): {listed(found.auxiliary)}."
     return told.strip()
+
+
+def met_before(page: ReportPage) -> list[str]:
+    """What the encoders had been trained on before, of each model once, and which tasks that touches."""
+    models = dict.fromkeys(str(run.plan["model"]) for run in page.runs if run.plan.get("model"))
+    found = (contamination(model, page.tasks) for model in models)
+    return list(dict.fromkeys(told for told in found if told))
 
 
 def what_it_shows(page: ReportPage) -> Text:
