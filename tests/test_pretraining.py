@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from rota.data import SUITES
@@ -10,6 +12,7 @@ from rota.report import report_text
 from rota.report._card import model_card
 from rota.testing import written_run
 
+ROOT = Path(__file__).parent.parent
 TASKS = {name for suite in SUITES.values() for name in suite.tasks}
 
 
@@ -31,6 +34,23 @@ def test_minilm_has_met_inference_and_paraphrases_and_says_so():
 @pytest.mark.parametrize("model", ["auto", "camtl", "bilstm", "camtl:minilm", "sentence-transformers/all-MiniLM-L6-v2"])
 def test_models_around_it_are_the_same(model):
     assert contamination(model, ["rte"]) == contamination("minilm", ["rte"])
+
+
+RESULTS = {
+    "000": ["sst2", "mrpc", "rte"],
+    "001": ["cola", "sst2", "mrpc", "stsb", "rte"],
+    "002": ["cola", "sst2", "mrpc", "stsb", "rte", "snli", "scitail"],
+    "003": ["cb", "copa", "mrpc", "rte", "wnli"],
+    "004": ["rte", "mrpc", "cola", "sst2", "wnli"],
+    "auto": ["cola", "sst2", "mrpc", "stsb", "rte", "wnli", "cb", "copa", "wic", "wsc", "multirc"],
+}
+
+
+@pytest.mark.parametrize("page", RESULTS)
+def test_every_page_of_results_says_what_the_encoder_has_met(page):
+    text = " ".join((ROOT / "docs" / "results" / f"{page}.md").read_text().split())
+    assert f"Met before: {contamination('minilm', RESULTS[page])}" in text
+    assert RESULTS.keys() == {path.stem for path in (ROOT / "docs" / "results").glob("*.md")} - {"README"}
 
 
 def test_others_are_not_blamed():
