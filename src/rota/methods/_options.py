@@ -75,7 +75,19 @@ def options_of(owner: Any, but: Collection[str] = (), defaults: Mapping[str, Any
 
 
 def checked(model: type[Options], given: Mapping[str, Any], owner: str) -> Options:
-    """All options from those that were given; report every wrong one at once."""
+    """All options from those that were given; report every wrong one at once.
+
+    Args:
+        model: The class that declares them.
+        given: Some of them, by name.
+        owner: Whose options they are, for complaints.
+
+    >>> class Mine(Options):
+    ...     eta: float = Field(0.1, gt=0)
+    >>> checked(Mine, {"eta": 0}, "My options")
+    Traceback (most recent call last):
+    rota.errors.RotaError: My options: 1 wrong field: 'eta' expects greater than 0, found 0.
+    """
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
