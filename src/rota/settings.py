@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from rota.errors import RotaError, describe_mistakes
+from rota.errors import RotaError, describe_mistakes, nearest
 from rota.limits import Count
 from rota.schedules import RateShape
 
@@ -17,6 +17,9 @@ else:
     ModelMetaclass = type(BaseModel)  # which has no public name
 
 __all__ = ["Settings"]
+
+BEST, BY_METRIC = ("score", "loss", "last", "each"), "metric:"
+"""Rules for the best checkpoint, and what those by a metric begin with."""
 
 
 class _SaysWhatIsWrong(ModelMetaclass):
@@ -95,10 +98,10 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
     checkpoint_every: Count | None = Field(
         None, description="steps between checkpoints; default at evaluations, in at most 5 % of the time"
     )
-    best: Literal["score", "loss", "last", "each"] = Field(
+    best: str = Field(
         "score",
         description="which checkpoint is the best: highest average score, lowest average loss, the last; each: as "
-        "score, and the best one of each task beside it",
+        "score, and the best one of each task beside it; metric:NAME: by the average of that metric over its tasks",
     )
     keep: Literal["all", "best", "logs"] = Field(
         "all",
@@ -128,6 +131,15 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
     @classmethod
     def _yes_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
         return refuse_yes(value, cls.model_fields[info.field_name or ""].annotation)
+
+    @field_validator("best")
+    @classmethod
+    def _is_a_rule(cls, rule: str) -> str:
+        if rule not in BEST and not (rule.startswith(BY_METRIC) and rule != BY_METRIC):
+            near = nearest(rule, BEST)
+            hint = f" (did you mean '{near}'?)" if near else ""
+            raise PydanticCustomError("rule", "{wish}", {"wish": f"{', '.join(BEST)} or metric:NAME{hint}"})
+        return rule
 
     @model_validator(mode="after")
     def _clipping_each_needs_whole_batches(self) -> Self:

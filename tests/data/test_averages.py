@@ -38,3 +38,9 @@ def test_wnli_counts_in_neither_and_a_missing_task_leaves_none():
     some = results()
     del some["qnli"]
     assert glue_averages(some) == {}
+
+
+def test_an_average_of_other_metrics_is_not_called_by_its_name():
+    assert glue_averages(results()).keys() == {"glue-001", "glue-002"}
+    assert glue_averages(results(rte={"accuracy": 66.4, "auc": 70.0})).keys() == {"glue-002"}
+    assert glue_averages(results(mrpc={"accuracy": 80.0, "auc": 70.0})) == {}

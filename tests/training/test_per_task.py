@@ -163,3 +163,46 @@ def test_momenta_of_each_task_survive_a_crash_and_change_something(tmp_path):
 def test_momenta_of_each_task_need_steps_of_one_task(tmp_path):
     with pytest.raises(RotaError, match=r"Settings\(optimizer_per_task=True\) expects steps of one task"):
         train(tmp_path / "r", settings=apart(), stream=JointStream)
+
+
+def test_the_best_checkpoint_may_be_that_of_a_metric(tmp_path):
+    asked = {"steps": 40, "eval_every": 5, "lr": 0.05}
+    tasks = changed(a={"metrics": ("auc", "accuracy", "log_loss")}, b={"metrics": ("auc", "accuracy")})
+    steps_of = {}
+    for rule in ("metric:auc", "metric:log_loss", "metric:accuracy", "score"):
+        folder = tmp_path / rule.replace(":", "-")
+        train(folder, settings=QUICK.model_copy(update={**asked, "best": rule}), tasks=tasks)
+        run = Run(folder)
+        lines = {line["step"]: line["tasks"] for line in run.lines("eval")}
+        by_rule = {
+            "metric:auc": lambda own: (own["a"]["metrics"]["auc"] + own["b"]["metrics"]["auc"]) / 2,
+            "metric:log_loss": lambda own: -own["a"]["metrics"]["log_loss"],  # the one task that has it
+            "metric:accuracy": lambda own: (own["a"]["metrics"]["accuracy"] + own["b"]["metrics"]["accuracy"]) / 2,
+            "score": lambda own: (own["a"]["score"] + own["b"]["score"]) / 2,
+        }[rule]
+        assert run.summary["best"]["step"] == max(lines, key=lambda step: (by_rule(lines[step]), -step))
+        assert run.summary["best"]["rule"] == rule
+        steps_of[rule] = run.summary["best"]["step"]
+    assert len(set(steps_of.values())) > 1  # the rules do not agree here
+
+
+def test_a_run_by_a_metric_resumes_exactly(tmp_path):
+    settings = QUICK.model_copy(update={"best": "metric:auc", "eval_every": 5})
+    tasks = changed(a={"metrics": ("auc", "accuracy")})
+    train(tmp_path / "one", settings=settings, tasks=tasks)
+    crash_at(17, tmp_path / "two", settings=settings, tasks=tasks)
+    train(tmp_path / "two", settings=settings, tasks=tasks, resume=True)
+    assert_same_run(tmp_path / "one", tmp_path / "two")
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        ("metric:acc", "Unknown metric for the best checkpoint 'acc'.*Known: accuracy, auc"),
+        ("metric:pearson", "Unknown metric for the best checkpoint 'pearson'"),
+        ("metric:auc", "expects a task that is measured by it. Found none.*per_task a.metrics=auc,accuracy"),
+    ],
+)
+def test_a_rule_by_a_metric_that_no_task_has_is_refused(tmp_path, rule, sentence):
+    with pytest.raises(RotaError, match=sentence):
+        train(tmp_path / "r", settings=QUICK.model_copy(update={"best": rule}))

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from rota.methods import METHODS
+from rota.settings import BEST, BY_METRIC
 
 Proposal = Callable[..., Iterable[str]]
 
@@ -43,7 +44,7 @@ def completed(name: str, annotation: Any) -> Proposal | None:
         return method_names
     if name == "options":
         return option_names
-    choices = _choices(annotation)
+    choices = [*BEST, BY_METRIC] if name == "best" else _choices(annotation)
     return (lambda incomplete: [c for c in choices if c.startswith(incomplete)]) if choices else None
 
 

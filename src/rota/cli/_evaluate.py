@@ -69,7 +69,7 @@ def _table(runs: list[Path], result: dict[str, Any]) -> Table:
     for column in ("task", "rows", "loss", "score", "metrics", *(["score of each run"] if singles else [])):
         table.add_column(column, justify="right" if column in ("rows", "loss", "score") else "left")
     for name, own in result["tasks"].items():
-        metrics = " · ".join(f"{metric} {number(value)}" for metric, value in own["metrics"].items())
+        metrics = " · ".join(f"{metric} {_told(metric, value)}" for metric, value in own["metrics"].items())
         numbers = f"{own['n']:,}", number(own["loss"], 3, scale=1), number(own["score"])
         table.add_row(escape(name), *numbers, metrics, *each([single["tasks"][name]["score"] for single in singles]))
     table.add_section()
@@ -79,3 +79,8 @@ def _table(runs: list[Path], result: dict[str, Any]) -> Table:
         scores = each([single["averages"][name] for single in singles])
         table.add_row(name, "", "", number(value), "", *scores, style="bold")
     return table
+
+
+def _told(metric: str, value: float) -> str:
+    """In percent, or in nats."""
+    return number(value, 3, scale=1) if metric.startswith("log_loss") else number(value)

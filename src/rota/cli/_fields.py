@@ -18,7 +18,7 @@ from rota.cli._help import HELP_ALL, shown_first
 from rota.errors import RotaError, unknown_name, yaml_fault
 from rota.methods import METHODS, Options, default_told
 from rota.plans import Plan
-from rota.settings import Settings
+from rota.settings import BEST, BY_METRIC, Settings
 
 Verb = Callable[..., None]
 
@@ -41,6 +41,9 @@ GROUPS = {
     "The machine": ("device", "precision", "engine", "threads", "num_workers", "group_lengths", "delay"),
 }
 """The other fields of a plan, as `--help-all` shows their flags."""
+
+SHAPES = {"best": f"{'|'.join(BEST)}|{BY_METRIC}NAME"}
+"""What stands for the value of a flag whose type does not say it."""
 
 
 def with_plan_flags(rare: Iterable[str] = (), decided: Iterable[str] = ()) -> Callable[[Verb], Verb]:
@@ -98,7 +101,7 @@ def _flag(name: str, field: FieldInfo, panel: str | None) -> inspect.Parameter:
         None,
         flag,
         help=f"{_lowered(field.description or '')}{_shown(field)}",
-        metavar=_metavar(field.annotation),
+        metavar=SHAPES.get(name) or _metavar(field.annotation),
         rich_help_panel=panel,
         autocompletion=completed(name, field.annotation),
     )
@@ -210,13 +213,23 @@ def _parse(name: str, value: str | list[str] | bool) -> Any:
 
 
 def _per_task(text: str) -> dict[str, dict[str, Any]]:
-    """`rte.batch_size=16,rte.loss_weight=2` as changes of tasks."""
+    """`rte.batch_size=16,rte.loss_weight=2` as changes of tasks; metrics may be several: `rte.metrics=auc,f1`.
+
+    >>> _per_task("rte.metrics=auc,f1,mrpc.batch_size=8")
+    {'rte': {'metrics': ['auc', 'f1']}, 'mrpc': {'batch_size': 8}}
+    """
     found: dict[str, dict[str, Any]] = {}
-    for name, value in pairs(text, "per-task").items():
+    several: list[str] | None = None  # names that go on behind a comma
+    for part in listed(text):
+        if several is not None and "=" not in part:
+            several.append(part)
+            continue
+        [(name, value)] = pairs(part, "per-task").items()
         task, dot, field = name.rpartition(".")
         if not dot:
             raise RotaError(f"--per-task expects task.field=value such as rte.batch_size=16. Found '{name}={value}'.")
-        found.setdefault(task, {})[field] = value
+        several = ([] if value is None else [str(value)]) if field == "metrics" else None
+        found.setdefault(task, {})[field] = value if several is None else several
     return found
 
 

@@ -120,7 +120,7 @@ Pilault et al. 2021 do (9 entries, the matched and mismatched rows of MNLI apart
 
 
 def glue_averages(results: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """Those averages whose tasks are all there.
+    """Those averages whose tasks are all there, measured as published.
 
     Args:
         results: Score and metrics of each task, as `evaluate` returns them.
@@ -130,7 +130,7 @@ def glue_averages(results: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """
     found = {}
     for name, tasks in AVERAGES.items():
-        if set(tasks) <= set(results):
+        if set(tasks) <= set(results) and all(_as_published(task, results[task], tasks[task]) for task in tasks):
             entries = [
                 results[task]["metrics"][metric] if metric else results[task]["score"]
                 for task, metrics in tasks.items()
@@ -138,3 +138,11 @@ def glue_averages(results: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
             ]
             found[name] = sum(entries) / len(entries)
     return found
+
+
+def _as_published(task: str, result: Mapping[str, Any], metrics: tuple[str, ...]) -> bool:
+    """Whether a task has these metrics; or without any named, those of which its score is made as published."""
+    if metrics:
+        return set(metrics) <= set(result["metrics"])
+    own = next(known for known in GLUE if known.name == task).form.kind.metric_names
+    return set(result["metrics"]) <= set(own)

@@ -24,6 +24,13 @@ class TaskChanges(BaseModel):
     loss_weight: float = Field(1.0, ge=0)
     stop_after: int | None = Field(None, ge=1)
     auxiliary: bool = False
+    metrics: tuple[str, ...] | None = Field(None, min_length=1)
+
+    @field_validator("metrics", mode="before")
+    @classmethod
+    def _one_is_enough(cls, names: Any) -> Any:
+        """`metrics: auc, f1` as well as `metrics: [auc, f1]`."""
+        return [name.strip() for name in names.split(",")] if isinstance(names, str) else names
 
 
 USUAL, USUAL_FOR_TARGET = "auto", "uniform"
@@ -90,7 +97,9 @@ class Plan(Settings):
         False, description="for tasks without test rows: hold out half of the dev rows as test rows"
     )
     per_task: dict[str, TaskChanges] = Field(
-        {}, description="for one task: batch_size, loss_weight, stop_after, auxiliary, such as rte.batch_size=16"
+        {},
+        description="for one task: batch_size, loss_weight, stop_after, auxiliary, metrics, such as "
+        "rte.batch_size=16,mrpc.metrics=auc,f1",
     )
 
     @field_validator("observe", mode="before")

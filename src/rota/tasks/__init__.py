@@ -9,6 +9,7 @@ from rota.tasks._inputs import Inputs, Pictures, Texts, Tokens
 from rota.tasks._kind import IGNORED, Decisions, Kind, RowStats
 from rota.tasks._kinds import KINDS, kind_from
 from rota.tasks._metrics import entities, exact_match, overlap_f1
+from rota.tasks._probability_metrics import LOWER_IS_BETTER, is_lower_better
 from rota.tasks._regression import Regression
 from rota.tasks._rows import Rows, TensorRows, halve_rows, sample_rows
 from rota.tasks._spans import MASKED, Answer, Passages, Span
@@ -18,6 +19,7 @@ from rota.tasks._task import Task, adjust_tasks, check_tasks, halve_dev, limit_r
 __all__ = [
     "IGNORED",
     "KINDS",
+    "LOWER_IS_BETTER",
     "MASKED",
     "Answer",
     "Batch",
@@ -48,6 +50,7 @@ __all__ = [
     "exact_match",
     "halve_dev",
     "halve_rows",
+    "is_lower_better",
     "kind_from",
     "limit_rows",
     "overlap_f1",

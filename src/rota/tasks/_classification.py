@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -10,11 +12,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rota.errors import RotaError, unknown_name
-from rota.tasks._kind import Decisions, Kind, RowStats, entropy_of
+from rota.tasks._kind import Decisions, Kind, RowStats, entropy_of, refuse_without_score
 from rota.tasks._metrics import METRICS
+from rota.tasks._probability_metrics import PROBABILITY_METRICS
 
 if TYPE_CHECKING:
     from rota.tasks._rows import Rows
+
+NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
 class OneOfSeveral(Kind):
@@ -35,6 +40,20 @@ class OneOfSeveral(Kind):
     def row_stats(self, outputs: Tensor, labels: Tensor) -> RowStats:
         return {"predicted": outputs.argmax(-1), "label": labels, "probabilities": outputs.softmax(-1)}
 
+    def measure(
+        self, names: Sequence[str], row_stats: RowStats, own: Mapping[str, float] = NOTHING
+    ) -> dict[str, float]:
+        """These metrics of all rows; `own` are those that the kind has worked out itself."""
+        label = row_stats["label"]
+        return {
+            name: own[name]
+            if name in own
+            else PROBABILITY_METRICS[name](row_stats["probabilities"], label)
+            if name in PROBABILITY_METRICS
+            else METRICS[name](row_stats["predicted"], label)
+            for name in names
+        }
+
 
 @dataclass(frozen=True, repr=False)
 class Classification(OneOfSeveral):
@@ -42,7 +61,7 @@ class Classification(OneOfSeveral):
 
     Args:
         classes: How many.
-        measured: Names of the metrics; the score is their mean.
+        measured: Names of the metrics; the score is their mean, without those that are lower for better models.
         names: Of the classes, for answers; by default their numbers.
         parts: Where given, rows belong to parts (`rows.side["part"]`), which are measured one by one, such as the
             matched and mismatched rows of MNLI.
@@ -62,8 +81,10 @@ class Classification(OneOfSeveral):
 
     def __post_init__(self) -> None:
         for name in self.measured:
-            if name not in METRICS:
-                raise unknown_name("metric of classification", name, METRICS)
+            if name not in self.known_metrics:
+                raise unknown_name("metric of classification", name, self.known_metrics)
+        if self.measured:
+            refuse_without_score(self.measured, "A classification")
         if self.names and len(self.names) != self.classes:
             raise RotaError(f"Expected {self.classes} names of classes. Found {len(self.names)}.")
 
@@ -75,16 +96,20 @@ class Classification(OneOfSeveral):
     def metric_names(self) -> tuple[str, ...]:
         return tuple(f"{name}_{part}" for part in self.parts for name in self.measured) or self.measured
 
+    @property
+    def known_metrics(self) -> tuple[str, ...]:
+        return (*METRICS, *PROBABILITY_METRICS)
+
     def metrics(self, row_stats: RowStats, rows: Rows | None = None) -> dict[str, float]:
         if not self.parts or rows is None:
-            return _measure(self.measured, row_stats["predicted"], row_stats["label"])
+            return self.measure(self.measured, row_stats)
         part = torch.as_tensor(rows.side["part"])
         found = {}
         for k, name in enumerate(self.parts):
             if (part == k).any():
-                own = _measure(self.measured, row_stats["predicted"][part == k], row_stats["label"][part == k])
+                own = self.measure(self.measured, {fact: values[part == k] for fact, values in row_stats.items()})
                 found.update({f"{metric}_{name}": value for metric, value in own.items()})
-        return found or _measure(self.measured, row_stats["predicted"], row_stats["label"])
+        return found or self.measure(self.measured, row_stats)
 
     def answers(self, row_stats: RowStats, rows: Rows) -> list[dict[str, Any]]:
         names = self.names or tuple(str(k) for k in range(row_stats["probabilities"].shape[-1]))
@@ -126,6 +151,10 @@ class SpanClassification(Classification):
 class MultipleChoice(OneOfSeveral):
     """Which of several choices is right? Each choice is a text of its own. Score: accuracy.
 
+    Args:
+        choices: How many.
+        measured: Names of the metrics: accuracy, and beside it log_loss and ece.
+
     >>> kind = MultipleChoice(choices=2)
     >>> kind.width, kind.metric_names
     (1, ('accuracy',))
@@ -133,6 +162,7 @@ class MultipleChoice(OneOfSeveral):
 
     sees: ClassVar = "choices"
     choices: int
+    measured: tuple[str, ...] = ("accuracy",)
 
     @property
     def width(self) -> int:
@@ -140,10 +170,14 @@ class MultipleChoice(OneOfSeveral):
 
     @property
     def metric_names(self) -> tuple[str, ...]:
-        return ("accuracy",)
+        return self.measured
+
+    @property
+    def known_metrics(self) -> tuple[str, ...]:
+        return ("accuracy", "log_loss", "ece")  # the first choice is no class that the others could be ranked against
 
     def metrics(self, row_stats: RowStats, rows: Rows | None = None) -> dict[str, float]:
-        return _measure(("accuracy",), row_stats["predicted"], row_stats["label"])
+        return self.measure(self.measured, row_stats)
 
     def answers(self, row_stats: RowStats, rows: Rows) -> list[dict[str, Any]]:
         return [
@@ -168,10 +202,6 @@ def refuse_outside(task: str, labels: Tensor, classes: int) -> None:
     outside = [label for label in labels.unique().tolist() if not 0 <= label < classes]
     if outside:
         raise RotaError(f"Task '{task}' expects labels from 0 to {classes - 1}. Found {outside[:5]}.")
-
-
-def _measure(names: tuple[str, ...], predicted: Tensor, label: Tensor) -> dict[str, float]:
-    return {name: METRICS[name](predicted, label) for name in names}
 
 
 def _short(probability: float) -> float:

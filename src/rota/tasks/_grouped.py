@@ -11,9 +11,12 @@ from torch import Tensor
 from rota.tasks._classification import Classification
 from rota.tasks._kind import RowStats
 from rota.tasks._metrics import f1
+from rota.tasks._probability_metrics import PROBABILITY_METRICS
 
 if TYPE_CHECKING:
     from rota.tasks._rows import Rows
+
+OF_GROUPS = ("exact_match", "f1")
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,15 +38,20 @@ class GroupedAnswers(Classification):
 
     @property
     def metric_names(self) -> tuple[str, ...]:
-        return ("exact_match", "f1")
+        return self.measured or OF_GROUPS
+
+    @property
+    def known_metrics(self) -> tuple[str, ...]:
+        return (*OF_GROUPS, "accuracy", "matthews", *PROBABILITY_METRICS)  # of the answers, one by one
 
     def metrics(self, row_stats: RowStats, rows: Rows | None = None) -> dict[str, float]:
         assert rows is not None, "the questions of the answers are the rows' groups"
         wrong = (row_stats["predicted"] != row_stats["label"]).long()
-        return {
+        own = {
             "exact_match": (_per_group(wrong, rows, "sum") == 0).double().mean().item(),
             "f1": f1(row_stats["predicted"], row_stats["label"]),
         }
+        return self.measure(self.metric_names, row_stats, own)
 
     def __repr__(self) -> str:
         return "grouped answers"
@@ -69,7 +77,11 @@ class Cloze(Classification):
 
     @property
     def metric_names(self) -> tuple[str, ...]:
-        return ("exact_match", "f1")
+        return self.measured or OF_GROUPS
+
+    @property
+    def known_metrics(self) -> tuple[str, ...]:
+        return (*OF_GROUPS, *PROBABILITY_METRICS)  # of candidates, one by one
 
     def row_stats(self, outputs: Tensor, labels: Tensor) -> RowStats:
         # Candidates compete by how far right is above wrong: probabilities close to one are all the same.
@@ -78,10 +90,11 @@ class Cloze(Classification):
     def metrics(self, row_stats: RowStats, rows: Rows | None = None) -> dict[str, float]:
         assert rows is not None, "the gaps of the candidates are the rows' groups"
         chosen = _first_best(row_stats["margin"], rows)
-        return {
+        own = {
             "exact_match": torch.as_tensor(rows.side["exact"])[chosen].double().mean().item(),
             "f1": torch.as_tensor(rows.side["f1"])[chosen].double().mean().item(),
         }
+        return self.measure(self.metric_names, row_stats, own)
 
     def answers(self, row_stats: RowStats, rows: Rows) -> list[dict[str, Any]]:
         chosen = set(_first_best(row_stats["margin"], rows).tolist())

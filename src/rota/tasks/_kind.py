@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor
+
+from rota.errors import RotaError, unknown_name
+from rota.tasks._probability_metrics import PROBABILITY_METRICS, is_lower_better
 
 if TYPE_CHECKING:
     from rota.tasks._rows import Rows
@@ -52,6 +56,15 @@ class Decisions(NamedTuple):
         return (values_ND * self.counted).sum(1) / self.counted.sum(1).clamp(min=1)
 
 
+def refuse_without_score(metrics: Sequence[str], where: str) -> None:
+    """Refuse metrics of which no score can be made."""
+    if all(map(is_lower_better, metrics)):
+        raise RotaError(
+            f"{where} expects a metric that is higher for better models, of which its score is made. Found "
+            f"{', '.join(metrics) or 'none'}. Add one, such as accuracy."
+        )
+
+
 class Kind(ABC):
     """A kind of task.
 
@@ -62,7 +75,7 @@ class Kind(ABC):
 
     >>> from rota.tasks import Regression, kind_from
     >>> Regression(scale=2.0).describe()
-    {'type': 'Regression', 'scale': 2.0}
+    {'type': 'Regression', 'scale': 2.0, 'measured': ['pearson', 'spearman']}
     >>> kind_from(Regression(scale=2.0).describe())
     regression
     """
@@ -124,8 +137,39 @@ class Kind(ABC):
         """What the model says, as plain JSON, one object for each example."""
 
     def score(self, metrics: dict[str, float]) -> float:
-        """The one number that counts: the mean of the task's metrics."""
-        return sum(metrics.values()) / len(metrics)
+        """The one number that counts: the mean of the metrics, without those that are lower for better models."""
+        counted = [value for name, value in metrics.items() if not is_lower_better(name)]
+        return sum(counted) / len(counted)
+
+    @property
+    def known_metrics(self) -> tuple[str, ...]:
+        """Names of the metrics that it can be measured by."""
+        return self.metric_names
+
+    def measured_by(self, names: Sequence[str], task: str = "") -> Kind:
+        """The same kind with these metrics, in place of its usual ones.
+
+        >>> from rota.tasks import Classification
+        >>> Classification(2).measured_by(["auc", "f1"]).metric_names
+        ('auc', 'f1')
+        """
+        where = f"Task '{task}'" if task else "A task"
+        for name in names:
+            if name in PROBABILITY_METRICS and name not in self.known_metrics:
+                raise RotaError(
+                    f"{where} ({self!r}) expects metrics of what it predicts: {', '.join(self.known_metrics)}. Found "
+                    f"'{name}', which needs probabilities of classes. Leave it out."
+                )
+            if name not in self.known_metrics:
+                raise unknown_name(f"metric of {self!r}", name, self.known_metrics)
+        refuse_without_score(names, where)
+        if set(names) == set(self.metric_names):
+            return self
+        if "measured" not in (field.name for field in fields(self)):  # type: ignore[arg-type]
+            raise RotaError(
+                f"{where} ({self!r}) expects its own metrics, {', '.join(self.metric_names)}. Found {', '.join(names)}."
+            )
+        return replace(self, measured=tuple(dict.fromkeys(names)))  # type: ignore[type-var]
 
     def check(self, task: str, labels: Tensor) -> None:  # noqa: B027 - optional on purpose
         """Refuse training labels from which nothing can be learned."""

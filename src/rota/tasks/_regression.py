@@ -16,6 +16,8 @@ from rota.tasks._metrics import correlation, ranks
 if TYPE_CHECKING:
     from rota.tasks._rows import Rows
 
+CORRELATIONS = ("pearson", "spearman")
+
 
 @dataclass(frozen=True, repr=False)
 class Regression(Kind):
@@ -23,6 +25,7 @@ class Regression(Kind):
 
     Args:
         scale: Standard deviation of the targets, so that likelihood and uncertainty do not depend on their unit.
+        measured: Names of the metrics; the score is their mean.
 
     >>> kind = Regression(scale=2.0)
     >>> outputs, labels = torch.tensor([[1.0], [2.0], [4.0]]), torch.tensor([1.0, 3.0, 4.0])
@@ -33,6 +36,7 @@ class Regression(Kind):
     """
 
     scale: float = 1.0
+    measured: tuple[str, ...] = CORRELATIONS
 
     @property
     def width(self) -> int:
@@ -40,7 +44,11 @@ class Regression(Kind):
 
     @property
     def metric_names(self) -> tuple[str, ...]:
-        return ("pearson", "spearman")
+        return self.measured
+
+    @property
+    def known_metrics(self) -> tuple[str, ...]:
+        return CORRELATIONS
 
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         return (outputs.squeeze(-1) - labels) ** 2
@@ -71,8 +79,9 @@ class Regression(Kind):
     def metrics(self, row_stats: RowStats, rows: Rows | None = None) -> dict[str, float]:
         predicted, label = row_stats["predicted"].double(), row_stats["label"].double()
         if not torch.isfinite(predicted).all():
-            return {"pearson": 0.0, "spearman": 0.0}
-        return {"pearson": correlation(predicted, label), "spearman": correlation(ranks(predicted), ranks(label))}
+            return dict.fromkeys(self.measured, 0.0)
+        found = {"pearson": correlation(predicted, label), "spearman": correlation(ranks(predicted), ranks(label))}
+        return {name: found[name] for name in self.measured}
 
     def answers(self, row_stats: RowStats, rows: Rows) -> list[dict[str, Any]]:
         return [

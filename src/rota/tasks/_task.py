@@ -178,7 +178,7 @@ def _with_own_test(task: Task) -> Task:
 
 
 def adjust_tasks(tasks: Iterable[Task], changes: Mapping[str, Mapping[str, Any]]) -> list[Task]:
-    """The same tasks with other batch sizes, loss weights, ends, or roles.
+    """The same tasks with other batch sizes, loss weights, ends, roles, or metrics.
 
     >>> import torch
     >>> task = Task.from_dataset("signs", (torch.randn(100, 3), torch.arange(100) % 2))
@@ -189,7 +189,13 @@ def adjust_tasks(tasks: Iterable[Task], changes: Mapping[str, Mapping[str, Any]]
     for name in changes:
         if name not in [task.name for task in tasks]:
             raise unknown_name("task", name, [task.name for task in tasks])
-    return [replace(task, **changes.get(task.name, {})) for task in tasks]
+    return [_adjusted(task, dict(changes.get(task.name, {}))) for task in tasks]
+
+
+def _adjusted(task: Task, changes: dict[str, Any]) -> Task:
+    names = changes.pop("metrics", None)
+    kind = task.kind if names is None else task.kind.measured_by(names, task.name)
+    return replace(task, kind=kind, **changes)
 
 
 def tasks_from(datasets: Mapping[str, Any]) -> list[Task]:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from rota.errors import RotaError, unknown_name
+from rota.settings import BY_METRIC
+from rota.tasks import Task, is_lower_better
 
 
 class BestTracker:
@@ -11,13 +17,15 @@ class BestTracker:
 
     Args:
         rule: "score": highest average score; "loss": lowest average loss; "last": the latest evaluation; "each":
-            highest average score, and beside it for each task the evaluation with its own highest score.
+            highest average score, and beside it for each task the evaluation with its own highest score;
+            "metric:auc": highest (of losses and errors: lowest) average of that metric over the tasks that have it.
             Averages leave auxiliary tasks out; of equal evaluations the earlier one is better.
         patience: Evaluations without a new best one after which to stop; None to never stop early.
+        tasks: For rules by a metric: the tasks that count and have it.
     """
 
-    def __init__(self, rule: Literal["score", "loss", "last", "each"] = "score", patience: int | None = None) -> None:
-        self.rule, self.patience = rule, patience
+    def __init__(self, rule: str = "score", patience: int | None = None, tasks: Sequence[str] = ()) -> None:
+        self.rule, self.patience, self.tasks = rule, patience, tasks
         self.best_step: int | None = None
         self.best: dict[str, Any] | None = None
         self.last: dict[str, Any] | None = None
@@ -68,7 +76,16 @@ class BestTracker:
         """What the rule looks at, the larger the better; None stands for a number that is none."""
         if self.rule == "loss":
             return -math.inf if evaluation["loss"] is None else -float(evaluation["loss"])
+        if self.rule.startswith(BY_METRIC):
+            return self._mean_metric(evaluation, self.rule.removeprefix(BY_METRIC))
         return -math.inf if evaluation["average"] is None else float(evaluation["average"])
+
+    def _mean_metric(self, evaluation: dict[str, Any], name: str) -> float:
+        own = [evaluation["tasks"][task]["metrics"] for task in self.tasks]
+        each = [
+            statistics.fmean(value for metric, value in metrics.items() if is_metric(metric, name)) for metrics in own
+        ]
+        return -statistics.fmean(each) if is_lower_better(name) else statistics.fmean(each)
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -86,3 +103,27 @@ class BestTracker:
         self.best_step, self.best, self.last = state["best_step"], state["best"], state["last"]
         self.waited, self.last_step, self.each = state["waited"], state["last_step"], dict(state["each"])
         self.last_is_whole, self.stops = state["last_is_whole"], state["stops"]
+
+
+def tasks_by_metric(rule: str, tasks: Sequence[Task]) -> list[str]:
+    """The tasks that count and have the metric of a rule; refuse a metric that none of them has."""
+    if not rule.startswith(BY_METRIC):
+        return []
+    name = rule.removeprefix(BY_METRIC)
+    counted = [task for task in tasks if task.counted]
+    known = {task.name: {*task.kind.known_metrics, *task.kind.metric_names} for task in counted}
+    able = [task for task in counted if name in known[task.name]]
+    if not able:
+        raise unknown_name("metric for the best checkpoint", name, set().union(*known.values()))
+    found = [task.name for task in able if any(is_metric(own, name) for own in task.kind.metric_names)]
+    if not found:
+        raise RotaError(
+            f"The best checkpoint by '{name}' expects a task that is measured by it. Found none. Add it to the metrics "
+            f"of a task, such as per_task {able[0].name}.metrics={name},{able[0].kind.metric_names[0]}."
+        )
+    return found
+
+
+def is_metric(found: str, name: str) -> bool:
+    """Whether a metric is this one, or this one of a part of the rows, such as accuracy_matched."""
+    return found == name or found.startswith(f"{name}_")

@@ -21,7 +21,7 @@ from rota.settings import Settings
 from rota.sources import Moment, Source
 from rota.streams import Streams, rows_per_step
 from rota.tasks import Task
-from rota.training._best import BestTracker
+from rota.training._best import BestTracker, tasks_by_metric
 from rota.training._callbacks import Callbacks
 from rota.training._checkpoint import Checkpoints
 from rota.training._checkpointer import Checkpointer
@@ -83,7 +83,7 @@ class TrainingLoop:
         self.evaluations = Evaluations(self.access, tasks, evaluation_budget(settings, tasks, rows))
         self.stream.connect(self.access)
         self.feeds = Feeds(sources, policy, self.access)
-        self.best = BestTracker(settings.best, settings.patience)
+        self.best = BestTracker(settings.best, settings.patience, tasks_by_metric(settings.best, tasks))
         self.stopping = Stopping(context, self.settings.delay or 0)
 
     def run(self, start: int) -> None:
