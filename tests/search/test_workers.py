@@ -207,6 +207,24 @@ def test_a_heartbeat_that_stops_on_another_machine_is_noticed_by_a_database(tmp_
     assert len(trained) == 2
 
 
+def test_nobody_waits_for_a_killed_holder_of_the_journal(tmp_path):
+    """The lock of a killed process is let go by the operating system; a link of Optuna's that was left is ignored."""
+    file = tmp_path / "study.journal"
+    code = (
+        "import os, signal, sys, pathlib\n"
+        "from rota.search._journal_lock import journal_lock\n"
+        "journal_lock(pathlib.Path(sys.argv[1])).acquire()\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, file])
+    assert done.returncode == -signal.SIGKILL
+    (tmp_path / "study.journal.lock").symlink_to("study.journal")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "sleep", lambda seconds: pytest.fail("it waited"))
+        found = search_ratio(lambda ratio, seed, report: score(ratio), TASKS, 2, str(file))
+    assert len(found.trials) == 2
+
+
 def test_a_ratio_that_kills_every_worker_is_given_up(tmp_path):
     storage, begun = f"{tmp_path}/study.journal", []
 

@@ -2,6 +2,7 @@
 
 from rota.runlog._atomic import create_json, new_folder, replacing, write_json, write_text
 from rota.runlog._ledger import Ledger
+from rota.runlog._network_disk import is_shared
 from rota.runlog._read_mixture import read_mixture
 from rota.runlog._reader import Run, best_trial, find_runs, read_lines, started_plan, written_steps
 from rota.runlog._records import (
@@ -49,6 +50,7 @@ __all__ = [
     "find_runs",
     "finite_or_none",
     "has_changes",
+    "is_shared",
     "new_folder",
     "only_writer",
     "present_tasks",

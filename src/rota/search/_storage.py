@@ -18,6 +18,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from rota.errors import RotaError
+from rota.search._journal_lock import journal_lock
 from rota.search._optuna import known_experiment
 
 Stale = Callable[[Study, FrozenTrial], None]
@@ -41,7 +42,7 @@ def open_storage(where: str | BaseStorage | None, heartbeat: int, grace: int, on
     elif where.startswith("journal:") or where.endswith(".journal"):
         file = Path(where.removeprefix("journal:"))
         file.parent.mkdir(parents=True, exist_ok=True)
-        yield JournalStorage(JournalFileBackend(str(file)))
+        yield JournalStorage(JournalFileBackend(str(file), journal_lock(file)))
     elif "://" in where:
         storage = _database(where, heartbeat, grace, on_stale)
         try:
