@@ -43,7 +43,7 @@ ROOMS = [
     *("curves", "policies", "draws", "runlog", "offpolicy", "search", "simulation"),
     *("tasks", "callbacks", "data", "models/core", "models/camtl", "models", "signals"),
     *("engine", "evaluation", "streams", "trials", "sources", "mixing", "training"),
-    *("plans", "inference", "methods", "runs", "comparisons"),
+    *("plans", "inference", "methods", "runs", "workers", "comparisons"),
     *("integrations", "analysis", "report", "testing", "cli"),
 ]
 GROUND = set(ROOMS[: ROOMS.index("tasks")])

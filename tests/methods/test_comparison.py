@@ -16,9 +16,10 @@ import yaml
 from rota.analysis import other_fields, read_claims
 from rota.comparisons import BASELINES, Comparison, equal_cost, make_comparison, run_comparison
 from rota.comparisons._cells import is_finished
-from rota.comparisons._processes import Labour, work_through
 from rota.errors import RotaError
 from rota.plans import Plan
+from rota.workers import Labour
+from rota.workers._processes import work_through
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
 TINY = {"tasks": ["digits"], "steps": 6, "eval_every": 3, "eval_rows": 20}
@@ -193,7 +194,8 @@ def test_what_is_compared_can_be_read_from_its_folder():
 def test_processes_do_not_outlive_a_parent_that_was_killed(tmp_path):
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from rota.comparisons._processes import Labour, work_through\n"
+        "from rota.workers import Labour\n"
+        "from rota.workers._processes import work_through\n"
         "from sleeping import say_and_sleep\n"
         "if __name__ == '__main__':\n"
         "    list(work_through([sys.argv[1]], Labour(say_and_sleep), 1))\n"

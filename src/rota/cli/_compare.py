@@ -18,10 +18,21 @@ from rota.cli._dry_run import DryRun, Trainings, show_runs
 from rota.cli._fields import listed, numbers, read_fields, with_plan_flags
 from rota.cli._grid import GridProgress
 from rota.cli._tables import difference_told, number, print_whole, spread_told
-from rota.comparisons import COMPARISON, Cell, Comparison, equal_cost, is_finished, make_comparison, run_comparison
+from rota.cli._workers_flags import Jobs, On, needs_of
+from rota.comparisons import (
+    COMPARISON,
+    Cell,
+    Comparison,
+    equal_cost,
+    is_finished,
+    make_comparison,
+    run_comparison,
+    train_marked,
+)
 from rota.errors import RotaError
 from rota.methods import METHODS
 from rota.runlog import Run, write_json
+from rota.workers import HERE, Workers, open_workers, read_place
 
 if TYPE_CHECKING:
     from rota.analysis import Cost, GroupScore, ScoreTable
@@ -30,7 +41,7 @@ ALL = "all"
 
 
 @with_plan_flags(
-    rare=["singles", "budget", "full", "interval", "without", "baseline", "options", "batch_size", "lr"],
+    rare=["cell", "singles", "budget", "full", "interval", "without", "baseline", "options", "batch_size", "lr"],
     decided=["method", "seed"],
 )
 def compare(
@@ -50,9 +61,11 @@ def compare(
     seeds: Annotated[
         str, typer.Option(metavar="A,B,…", help="the seeds themselves, not how many [dim](0,1,2)[/dim]")
     ] = "",
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, metavar="N", help="runs at a time; changes no number")
-    ] = 1,
+    jobs: Jobs = None,
+    on: On = HERE,
+    cell: Annotated[
+        int | None, typer.Option(metavar="K", help="train this one of the runs, counted from 0, and make no table")
+    ] = None,
     baseline: Annotated[str | None, typer.Option(help="the variant that others are compared with (uniform)")] = None,
     without: Annotated[
         str, typer.Option(metavar="A,B,…", help="leave out plain baselines: uniform, proportional, union, temperature")
@@ -76,8 +89,9 @@ def compare(
     rota compare experiments/002-table-1.yaml --data DIR --steps 1000
 
     Plain baselines are always part of it, unless switched off by name. Runs that are finished are kept, and one that
-    fails does not stop the others: run it again to go on.
+    fails does not stop the others: run it again to go on. With --on, other machines train.
     """
+    place = read_place(on)
     content = dict(read_fields(file, "variants:")) if file else {}
     chosen = {
         "methods": _methods(methods, fields),
@@ -95,29 +109,57 @@ def compare(
     source = str(file) if file else "the flags"
     comparison = make_comparison(content, fields, numbers(seeds, "seeds"), source, full)
     folder = out or Path("runs") / (file.stem if file else "compare")
+    if cell is not None:
+        comparison = comparison.only(cell)
     if dry_run:
-        show_comparison(comparison, folder, jobs)
+        show_comparison(comparison, folder, jobs or 1)
+        return
+    if cell is not None:
+        _train_one(comparison, folder, place.name)
         return
     tell(f"{folder}: {len(comparison.cells)} runs of {', '.join(comparison.variants)}")
     from rota.report import refuse_without_packages  # late: it takes a moment
 
     refuse_without_packages()
-    folder.mkdir(parents=True, exist_ok=True)
     console = open_console()
-    if comparison.budget == "forwards":
-        console.print("Measuring what an update of each variant costs", highlight=False)
-        comparison = equal_cost(comparison, folder, jobs)
-        told = ", ".join(f"{cell.variant} {cell.plan.steps}" for cell in _first_seed(comparison))
-        console.print(f"Updates at equal cost: {told}", highlight=False, markup=False)
-    write_json(folder / COMPARISON, comparison.described())
-    runs, ended = _train(comparison, folder, jobs, console)
+    with open_workers(on, jobs, *needs_of([cell.plan for cell in comparison.cells])) as workers:
+        folder.mkdir(parents=True, exist_ok=True)
+        if comparison.budget == "forwards":
+            console.print("Measuring what an update of each variant costs", highlight=False)
+            comparison = equal_cost(comparison, folder, workers=workers)
+            told = ", ".join(f"{cell.variant} {cell.plan.steps}" for cell in _first_seed(comparison))
+            console.print(f"Updates at equal cost: {told}", highlight=False, markup=False)
+        write_json(folder / COMPARISON, comparison.described())
+        runs, ended = _train(comparison, folder, workers, console)
     if runs:
         _show(comparison, runs, folder, interval, console)
+    if queued := ended["queued"]:
+        line = f"Queued: {', '.join(queued)}. Not in the tables yet. Later, the same command without --on adds them."
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     if left := ended["left"]:
         line = f"Others are training {', '.join(left)}: not in the tables yet. Later, the same command adds them."
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if failed := ended["failed"]:
         raise RotaError(f"Expected {len(comparison.cells)} finished runs. Found {len(failed)} that failed: {failed}.")
+
+
+def _train_one(comparison: Comparison, folder: Path, place: str) -> None:
+    """The only run of a comparison, for an array of jobs that somebody else has made."""
+    if place != HERE:
+        raise RotaError(f"--cell expects to be trained by the process that is asked. Found --on {place}. Leave it out.")
+    if comparison.budget == "forwards":
+        raise RotaError(
+            "--cell expects an equal number of updates. Found budget forwards, for which pilots of all variants come "
+            "first. Train all runs with one command."
+        )
+    (own,) = comparison.cells
+    tell(f"{folder}: {own.name}")
+    if is_finished(own.plan, own.folder(folder)):
+        tell(f"{own.name} is finished")
+        return
+    ended, said = train_marked(own, folder)
+    if ended != "done":
+        raise RotaError(f"{own.name} expects to be trained. Found: {said}")
 
 
 def show_comparison(comparison: Comparison, folder: Path, jobs: int) -> None:
@@ -147,13 +189,15 @@ def _first_seed(comparison: Comparison) -> list[Cell]:
 
 
 def _train(
-    comparison: Comparison, folder: Path, jobs: int, console: Console
+    comparison: Comparison, folder: Path, workers: Workers, console: Console
 ) -> tuple[dict[tuple[str, int], Run], dict[str, list[str]]]:
-    """All runs that are finished by variant and seed, and the names of those that failed or were left to others."""
+    """All runs that are finished by variant and seed, and the names of those that failed, were left to others or wait
+    in a queue."""
     runs: dict[tuple[str, int], Run] = {}
-    ended: dict[str, list[str]] = {"failed": [], "left": []}
-    with GridProgress(comparison, folder, console, jobs) as progress:
-        for event in run_comparison(comparison, folder, jobs, progress=console.is_terminal and jobs == 1):
+    ended: dict[str, list[str]] = {"failed": [], "left": [], "queued": []}
+    alone = workers.jobs == 1
+    with GridProgress(comparison, folder, console, workers.jobs) as progress:
+        for event in run_comparison(comparison, folder, progress=console.is_terminal and alone, workers=workers):
             progress.hear(event)
             if event.cell is not None and event.run is not None:
                 runs[event.cell.variant, event.cell.seed] = event.run

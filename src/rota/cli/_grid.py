@@ -63,5 +63,6 @@ class GridProgress:
             line += f"  [dim]{time.monotonic() - began:.0f} s[/dim]"
         told = {"kept": "[dim]kept[/dim]", "failed": f"[red]failed[/red]: {escape(event.said)}"}
         told["left"] = f"left to others: {escape(event.said)}"
+        told["queued"] = f"queued: {escape(event.said)}"
         line += f"  {told[event.kind]}" if event.kind in told else ""
         self.console.print(line, highlight=False)

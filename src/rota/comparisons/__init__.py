@@ -1,13 +1,24 @@
 """Several plans that differ in what is compared, each with the same seeds: what they are, and how they are trained."""
 
-from rota.comparisons._cells import Event, is_finished, run_comparison, steps_done
+from rota.comparisons._cells import (
+    ALONE,
+    IN_COMPANY,
+    Event,
+    is_finished,
+    run_comparison,
+    steps_done,
+    train_cells,
+    train_marked,
+)
 from rota.comparisons._comparison import BASELINES, COMPARISON, SINGLE, Cell, Comparison, make_comparison
 from rota.comparisons._equal_cost import equal_cost
 from rota.comparisons._prediction import register_claims
 
 __all__ = [
+    "ALONE",
     "BASELINES",
     "COMPARISON",
+    "IN_COMPANY",
     "SINGLE",
     "Cell",
     "Comparison",
@@ -18,4 +29,6 @@ __all__ = [
     "register_claims",
     "run_comparison",
     "steps_done",
+    "train_cells",
+    "train_marked",
 ]

@@ -6,21 +6,16 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rota.comparisons._comparison import Cell, Comparison
-from rota.comparisons._processes import Labour, even, work_through
 from rota.errors import RotaError
 from rota.plans import Plan, make_plan
 from rota.runlog import RUN, FolderBusyError, Run, written_steps
 from rota.turns import Turns
 from rota.turns import places as company
+from rota.workers import Assignment, HowItEnded, Labour, Processes, Workers, marked
 
 UNSETTLED = (None, "auto")  # a run fills these in
-HowItEnded = tuple[str, str]
-"""The kind of the event, and what there is to say about it."""
-CellItem = tuple[str, dict[str, Any], str, bool]
-"""A cell for another process: its name, the fields of its plan, its folder, and whether to show a bar."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +24,7 @@ class Event:
 
     Args:
         kind: "kept": it was finished already; "started"; "done"; "failed"; "left": another process is training it;
-            "waiting": nothing happened for a while.
+            "queued": it will be trained later; "waiting": nothing happened for a while.
         cell: Whose.
         run: How it ended, if it did.
         said: What went wrong, or who is training it.
@@ -46,7 +41,9 @@ class Event:
     said: str = ""
 
 
-def run_comparison(comparison: Comparison, out: Path, jobs: int = 1, progress: bool = False) -> Iterator[Event]:
+def run_comparison(
+    comparison: Comparison, out: Path, jobs: int = 1, progress: bool = False, workers: Workers | None = None
+) -> Iterator[Event]:
     """Train whatever is missing in `out`, and tell what happens. What another process is training is left to it, and
     looked at once more at the end: by then it may be finished, or given up.
 
@@ -56,6 +53,7 @@ def run_comparison(comparison: Comparison, out: Path, jobs: int = 1, progress: b
         jobs: Processes at a time, each of which trains several runs side by side where that is faster. It changes no
             number: threads are part of a plan, and a run in company has the numbers of the same run alone.
         progress: Whether each run shows a bar; only where one is trained at a time.
+        workers: Who trains, if not `jobs` processes of this machine.
 
     >>> import tempfile
     >>> from rota.comparisons import make_comparison
@@ -67,37 +65,63 @@ def run_comparison(comparison: Comparison, out: Path, jobs: int = 1, progress: b
     >>> first, again
     ([('uniform-0', 'started'), ('uniform-0', 'done')], [('uniform-0', 'kept')])
     """
+    yield from train_cells(comparison.cells, out, workers or Processes(jobs), IN_COMPANY, progress)
+
+
+def train_cells(
+    cells: Sequence[Cell], out: Path, workers: Workers, labour: Labour, progress: bool = False
+) -> Iterator[Event]:
+    """Have whatever is missing in `out` trained, and tell what happens.
+
+    Args:
+        cells: What to train.
+        out: A folder; each cell gets one in it.
+        workers: Who trains.
+        labour: How: `IN_COMPANY` of others of the same kind, or `ALONE`.
+        progress: Whether each run shows a bar.
+
+    >>> import tempfile
+    >>> from rota.comparisons import ALONE
+    >>> from rota.workers import Processes
+    >>> plan = make_plan({"tasks": ["digits"], "method": "uniform", "steps": 2, "device": "cpu"})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [event.kind for event in train_cells([Cell("own", 0, plan)], Path(folder), Processes(), ALONE)]
+    ['started', 'done']
+    """
     left: list[Cell] = []
-    for event in _train_missing(comparison.cells, out, jobs, progress):
+    for event in _train_missing(cells, out, workers, labour, progress):
         if event.kind == "left" and event.cell is not None:
             left.append(event.cell)
         else:
             yield event
-    yield from _train_missing(left, out, jobs, progress)
+    yield from _train_missing(left, out, workers, labour, progress)
 
 
-def _train_missing(cells: Sequence[Cell], out: Path, jobs: int, progress: bool) -> Iterator[Event]:
+def _train_missing(
+    cells: Sequence[Cell], out: Path, workers: Workers, labour: Labour, progress: bool
+) -> Iterator[Event]:
     by_name = {cell.name: cell for cell in cells}
-    items = []
+    assignments = []
     for cell in cells:
         if is_finished(cell.plan, cell.folder(out)):
             yield Event("kept", cell, Run(cell.folder(out)))
         else:
-            items.append((cell.name, cell.plan.model_dump(exclude_unset=True), str(cell.folder(out)), progress))
-    if not items:
+            assignments.append(_assignment(cell, out, progress))
+    if not assignments:
         return
-    if jobs > 1 and len(items) > 1:
-        events = work_through(items, Labour(_work, _turns), jobs)
-    else:
-        turns, places = _turns(_work, items[0])
-        events = turns.work_through(items, even(len(items), places))
-    for kind, item, ended in events:
+    for kind, assignment, ended in workers.work_through(assignments, labour):
         if kind == "done":
-            yield _ended(by_name[item[0]], out, ended)
+            yield _ended(by_name[assignment.name], out, ended)
         elif kind == "died":
-            yield _ended(by_name[item[0]], out, ("failed", ended))
+            yield _ended(by_name[assignment.name], out, ("failed", ended))
         else:
-            yield Event(kind, by_name[item[0]] if item else None)
+            yield Event(kind, by_name[assignment.name] if assignment else None)
+
+
+def _assignment(cell: Cell, out: Path, progress: bool = False) -> Assignment:
+    """A cell, as something that can be sent to another process."""
+    fields = cell.plan.model_dump(exclude_unset=True)
+    return Assignment(cell.name, str(cell.folder(out).absolute()), fields, progress)
 
 
 def steps_done(cell: Cell, out: Path) -> int:
@@ -136,31 +160,58 @@ def is_finished(plan: Plan, folder: Path) -> bool:
     return all(stored.get(name) == asked[name] for name in given)
 
 
-def _turns(work: Callable[[CellItem], HowItEnded], first: CellItem) -> tuple[Turns[CellItem, HowItEnded], int]:
+def _turns(work: Callable[[Assignment], HowItEnded], first: Assignment) -> tuple[Turns[Assignment, HowItEnded], int]:
     """What trains several runs in one process, and how many at a time."""
     from rota.runs import side_by_side, take_turns  # late: it loads torch
 
-    return take_turns(work), side_by_side(make_plan(first[1]))
+    return take_turns(work), side_by_side(make_plan(first.fields))
 
 
-def _work(item: CellItem) -> HowItEnded:
-    _, fields, folder, progress = item
-    return _trained(make_plan(fields), Path(folder), progress and company() == 1)
+def _in_company(assignment: Assignment) -> HowItEnded:
+    from rota.runs import in_company  # late: it loads torch
+
+    return _trained(assignment, in_company, assignment.progress and company() == 1)
 
 
-def _trained(plan: Plan, folder: Path, progress: bool) -> HowItEnded:
+def _alone(assignment: Assignment) -> HowItEnded:
+    return _trained(assignment, lambda plan, folder: plan, assignment.progress)
+
+
+def train_marked(cell: Cell, out: Path) -> HowItEnded:
+    """Train one cell in this process, between marks of its start and of its end; how it ended.
+
+    >>> import tempfile
+    >>> from rota.workers import attempts_at
+    >>> plan = make_plan({"tasks": ["digits"], "method": "uniform", "steps": 2, "device": "cpu"})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     train_marked(Cell("uniform", 0, plan), Path(folder)), attempts_at(Path(folder) / "uniform-0")
+    (('done', ''), Attempts(starts=1, ends=1))
+    """
+    return marked(_in_company, _assignment(cell, out))
+
+
+IN_COMPANY, ALONE = Labour(_in_company, _turns), Labour(_alone)
+"""How cells are trained: as those of a comparison, beside others and with their numbers; or as `rota train` does."""
+
+
+def _trained(assignment: Assignment, change: Callable[[Plan, Path], Plan], progress: bool) -> HowItEnded:
     """Train; how it ended."""
-    from rota.runs import in_company, run_plan  # late: it loads torch
+    from rota.runs import run_plan  # late: it loads torch
 
+    folder = Path(assignment.folder)
     try:
-        run_plan(in_company(plan, folder), folder, resume=folder.is_dir(), progress=progress)
+        plan = change(make_plan(assignment.fields), folder)
+        run_plan(plan, folder, resume=folder.is_dir(), progress=progress)
     except FolderBusyError as error:
         return "left", str(error)
+    except RotaError as error:
+        return "failed", str(error)
     except Exception as error:  # whatever it is, the others go on
-        return "failed", str(error) if isinstance(error, RotaError) else f"{type(error).__name__}: {error}"
+        return "broken", f"{type(error).__name__}: {error}"
     return "done", ""
 
 
 def _ended(cell: Cell, out: Path, ended: HowItEnded) -> Event:
     kind, said = ended
-    return Event(kind, cell, Run(cell.folder(out)) if kind == "done" else None, said)
+    run = Run(cell.folder(out)) if kind == "done" else None
+    return Event("failed" if kind == "broken" else kind, cell, run, said)

@@ -96,6 +96,18 @@ class Comparison:
         cells = (replace(cell, plan=cell.plan.model_copy(update={"steps": steps[cell.variant]})) for cell in self.cells)
         return replace(self, cells=tuple(cells))
 
+    def only(self, number: int) -> Comparison:
+        """The same comparison with one of its runs.
+
+        >>> made = make_comparison({"methods": ["auto"]}, {"steps": 20}, seeds=[0, 1])
+        >>> made.only(5).cells[0].name
+        'uniform-1'
+        """
+        if not 0 <= number < len(self.cells):
+            last = len(self.cells) - 1
+            raise RotaError(f"A number of a run expects 0 to {last}, since there are {last + 1}. Found {number}.")
+        return replace(self, cells=(self.cells[number],))
+
     def described(self) -> dict[str, Any]:
         """What a reader of its folder has to know beside the runs."""
         return {

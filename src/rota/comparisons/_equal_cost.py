@@ -9,13 +9,14 @@ from rota.comparisons._cells import run_comparison
 from rota.comparisons._comparison import Cell, Comparison
 from rota.errors import RotaError
 from rota.runlog import Run
+from rota.workers import Workers
 
 PILOTS = "pilots"
 SHARE = 0.1
 LEAST = 20  # updates; fewer say little about what one costs
 
 
-def equal_cost(comparison: Comparison, out: Path, jobs: int = 1) -> Comparison:
+def equal_cost(comparison: Comparison, out: Path, jobs: int = 1, workers: Workers | None = None) -> Comparison:
     """Measure what an update of each variant costs, in short trainings of the first seed that are kept in
     `out`/pilots, and give each as many updates as the baseline's budget pays for.
 
@@ -35,8 +36,8 @@ def equal_cost(comparison: Comparison, out: Path, jobs: int = 1) -> Comparison:
     first = comparison.cells[0].seed
     pilots = tuple(_pilot(cell) for cell in comparison.cells if cell.seed == first)
     costs = {}
-    for event in run_comparison(replace(comparison, cells=pilots), out / PILOTS, jobs):
-        if event.kind in ("failed", "left") and event.cell is not None:
+    for event in run_comparison(replace(comparison, cells=pilots), out / PILOTS, jobs, workers=workers):
+        if event.kind in ("failed", "left", "queued") and event.cell is not None:
             raise RotaError(f"The pilot of '{event.cell.variant}' expects to be trained. Found: {event.said}")
         if event.run is not None and event.cell is not None:
             costs[event.cell.variant] = _cost_per_step(event.run)

@@ -1,4 +1,4 @@
-"""Several processes, each of which does several things side by side."""
+"""Processes of this machine, each of which does several things side by side."""
 
 from __future__ import annotations
 
@@ -8,32 +8,42 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
-from typing import Any, NamedTuple
+from typing import Any
 
 from rota.interrupts import GRACE, save_on_signals
 from rota.turns import Turns
+from rota.workers._labour import TICK, Assignment, Labour, LabourEvent
 
-TICK = 1.0  # seconds after which a waiting caller hears that nothing has happened
 LISTENING = 0.05  # seconds after which a process looks whether there is more to do
 ORPHANED = 0.2  # seconds after which a process notices that its parent is gone
 
 
-def _one_by_one(work: Callable[[Any], Any], first: Any) -> tuple[Turns[Any, Any], int]:
-    return Turns(work), 1
-
-
-class Labour(NamedTuple):
-    """What processes do; both are functions at the top of a module, so that a process can be told of them.
+class Processes:
+    """Processes of this machine; a single one is the caller's own.
 
     Args:
-        work: What is done with an item, a plain object; returns one.
-        turns: Makes what does it, and says how many can be under way at a time, after a look at the first item.
+        jobs: At most so many at a time.
+
+    >>> def work(assignment):
+    ...     return "done", assignment.fields["said"]
+    >>> assignments = [Assignment(name, f"/runs/{name}", {"said": name.upper()}) for name in ("one", "two")]
+    >>> events = Processes().work_through(assignments, Labour(work))
+    >>> [ended for kind, _, ended in events if kind == "done"]
+    [('done', 'ONE'), ('done', 'TWO')]
     """
 
-    work: Callable[[Any], Any]
-    turns: Callable[[Callable[[Any], Any], Any], tuple[Turns[Any, Any], int]] = _one_by_one
+    def __init__(self, jobs: int = 1) -> None:
+        self.jobs = jobs
+
+    def work_through(self, assignments: Sequence[Assignment], labour: Labour) -> Iterator[LabourEvent]:
+        """Do all of them; say what happens."""
+        if self.jobs > 1 and len(assignments) > 1:
+            yield from work_through(assignments, labour, self.jobs)
+            return
+        turns, places = labour.turns(labour.work, assignments[0])
+        yield from turns.work_through(assignments, _even(len(assignments), places))
 
 
 class _Worker:
@@ -72,20 +82,8 @@ class _Worker:
         self.pipe.close()
 
 
-def work_through(items: Sequence[Any], labour: Labour, processes: int) -> Iterator[tuple[str, Any, Any]]:
-    """Do all items, several at a time; say what happens.
-
-    A process that dies (out of memory, killed) takes only its own items with it.
-
-    Args:
-        items: Plain objects that can be sent to a process.
-        labour: What is done with them.
-        processes: At most so many at a time.
-
-    Yields:
-        ("started", item, None), ("done", item, what was returned), ("died", item, how), and at intervals
-        ("waiting", None, None).
-    """
+def work_through(items: Sequence[Assignment], labour: Labour, processes: int) -> Iterator[LabourEvent]:
+    """A process that dies (out of memory, killed) takes only its own items with it."""
     waiting, workers = list(items), [_Worker(labour) for _ in range(min(processes, len(items)))]
     each = math.ceil(len(items) / len(workers))
     try:
@@ -102,7 +100,7 @@ def work_through(items: Sequence[Any], labour: Labour, processes: int) -> Iterat
             for worker in [own for own in workers if own.pipe in ready]:
                 kind, item, said = worker.hear()
                 if kind == "room":
-                    worker.room = even(each, said)
+                    worker.room = _even(each, said)
                 elif kind == "done":
                     yield "done", item, said
                 elif kind == "died":
@@ -118,10 +116,10 @@ def work_through(items: Sequence[Any], labour: Labour, processes: int) -> Iterat
             worker.end()
 
 
-def even(items: int, most: int) -> int:
+def _even(items: int, most: int) -> int:
     """How many at a time, at most `most`, so that no round of them has only a few.
 
-    >>> even(25, most=12)
+    >>> _even(25, most=12)
     9
     """
     return math.ceil(items / math.ceil(items / most))

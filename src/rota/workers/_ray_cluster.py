@@ -1,0 +1,325 @@
+"""Workers of a Ray cluster (Moritz et al. 2018): one for each free device or process, which takes one thing after the
+other. What is lost with a worker or its node is begun again by another one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import socket
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rota import __version__
+from rota.errors import RotaError, missing_package
+from rota.workers._attempts import MOST, mark_end, mark_start
+from rota.workers._labour import TICK, Assignment, HowItEnded, Labour, LabourEvent
+from rota.workers._packed import SENT, SHARED, Errand, kept_at, pack, unpack
+
+CLIENT_PORT = 10001
+ANSWER = 5.0  # seconds in which an address answers
+LOOK = 60.0  # seconds in which every node says what it sees
+APPEARS = 5.0  # seconds after which a new file is seen on a network disk
+ALONE = 600.0  # seconds without a single worker, after which nobody is waited for any more
+
+
+class RayArguments(BaseModel):
+    """What one worker gets, and how results come back."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    cpus: float = Field(1, gt=0)
+    gpus: float | None = Field(None, ge=0)
+    results: str = SHARED
+
+
+@contextlib.contextmanager
+def ray_workers(address: str, arguments: RayArguments, jobs: int | None, gpu: bool) -> Iterator[RayWorkers]:
+    """Connected to a cluster; refuses one that does not answer or is too small.
+
+    Args:
+        address: Of a cluster's client server; empty: the cluster that this machine is part of.
+        arguments: What one worker gets.
+        jobs: Workers; by default as many as there is room for.
+        gpu: Whether what is trained can use one.
+    """
+    ray = _load_ray()
+    _connect(ray, address)
+    try:
+        nodes = [node for node in ray.nodes() if node["Alive"]]
+        gpus = arguments.gpus
+        if gpus is None:
+            gpus = float(gpu and any(node["Resources"].get("GPU") for node in nodes))
+        needs = {"CPU": arguments.cpus, "GPU": gpus}
+        room = sum(_room(node["Resources"], needs) for node in nodes)
+        if room < (jobs or 1):
+            raise RotaError(
+                f"--on ray expects room for {_counted(jobs or 1, 'worker')} of {arguments.cpus:g} CPUs and {gpus:g} "
+                f"GPUs. Found room for {room} on {_counted(len(nodes), 'node')}. Ask for fewer --jobs, or for less of "
+                f"each, such as --on ray:cpus=1,gpus=0."
+            )
+        yield RayWorkers(ray, jobs or room, needs, arguments.results)
+    finally:
+        ray.shutdown()
+
+
+class RayWorkers:
+    """Workers of a cluster that this process is connected to.
+
+    Args:
+        ray: The package.
+        jobs: How many.
+        needs: What each of them gets.
+        results: "shared": they see the folder; "sent": it is packed and sent both ways; else a URL for finished runs.
+    """
+
+    def __init__(self, ray: Any, jobs: int, needs: dict[str, float], results: str) -> None:
+        self._ray, self.jobs, self._results = ray, jobs, results
+        self._needs = {"num_cpus": needs["CPU"], "num_gpus": needs["GPU"]}
+
+    def work_through(self, assignments: Sequence[Assignment], labour: Labour) -> Iterator[LabourEvent]:
+        """Do all of them; say what happens."""
+        self._refuse_others(Path(assignments[0].folder).parent)
+        crew = _Crew(self._ray, self._needs, min(self.jobs, len(assignments)))
+        waiting, tries = deque(assignments), Counter[str]()
+        try:
+            while waiting or crew.busy:
+                while waiting and (worker := crew.free()) is not None:
+                    assignment = waiting.popleft()
+                    tries[assignment.name] += 1
+                    mark_start(Path(assignment.folder), worker.where)
+                    worker.begin(self._errand(assignment), assignment, labour.work)
+                    yield "started", assignment, None
+                over, ended, packed = crew.next_end()
+                if over is None:
+                    yield "waiting", None, None
+                elif ended is None:
+                    if tries[over.name] < MOST:
+                        waiting.appendleft(over)
+                    else:
+                        yield "died", over, f"its worker was lost {MOST} times"
+                else:
+                    self._fetch(over, ended, packed)
+                    mark_end(Path(over.folder), ended[0])
+                    if ended[0] == "broken" and tries[over.name] < MOST:
+                        waiting.append(over)
+                    else:
+                        yield "done", over, ended
+        finally:
+            crew.dismiss()
+
+    def _errand(self, assignment: Assignment) -> Assignment | Errand:
+        if self._results == SHARED:
+            return assignment
+        url = "" if self._results == SENT else self._results
+        return Errand(assignment, pack(Path(assignment.folder)), url)
+
+    def _fetch(self, assignment: Assignment, ended: HowItEnded, packed: bytes) -> None:
+        """Have the finished run in its folder."""
+        if self._results == SHARED or ended[0] != "done":
+            return
+        unpack(packed or kept_at(self._results, assignment.name), Path(assignment.folder))
+
+    def _refuse_others(self, home: Path) -> None:
+        """Refuse nodes that would not do the same: with other versions, or that do not see the folder."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        home.mkdir(parents=True, exist_ok=True)
+        mark = home / f".seen-{uuid.uuid4().hex}"
+        shown = str(mark) if self._results == SHARED else ""
+        look = self._ray.remote(_look)
+        nodes = {node["NodeID"]: node["NodeManagerHostname"] for node in self._ray.nodes() if node["Alive"]}
+        try:
+            mark.touch()
+            asked = {
+                look.options(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote(
+                    shown
+                ): host
+                for node, host in nodes.items()
+            }
+            found = dict(zip(asked.values(), self._ray.get(list(asked), timeout=LOOK), strict=True))
+        except self._ray.exceptions.GetTimeoutError as error:
+            raise RotaError(
+                f"--on ray expects nodes that answer within {LOOK:.0f} s. Found one that does not."
+            ) from error
+        except self._ray.exceptions.RayError as error:
+            raise RotaError(
+                f"--on ray expects rota on every node. Found one that cannot begin: {_first(error)}"
+            ) from error
+        finally:
+            mark.unlink(missing_ok=True)
+        here = _versions()
+        for host, (versions, sees) in found.items():
+            if versions != here:
+                raise RotaError(
+                    f"--on ray expects the same versions everywhere, since others give other numbers. Found "
+                    f"{_told(versions)} on {host} and {_told(here)} here."
+                )
+            if not sees:
+                raise RotaError(
+                    f"--on ray expects a folder that all nodes share. Found that {host} cannot write into {home}. "
+                    f"Choose another --out, or have results sent: --on ray:results=sent."
+                )
+
+
+class _Crew:
+    """Workers that are there, and what they are doing. One that was lost is replaced where there is room."""
+
+    def __init__(self, ray: Any, needs: dict[str, float], size: int) -> None:
+        self._ray = ray
+        self._remote = ray.remote(_Trainer).options(**needs)
+        self._workers = [_RayWorker(self._remote) for _ in range(size)]
+        self._failed = 0  # starts, one after the other
+        self._seen = time.monotonic()  # when there was a worker
+
+    @property
+    def busy(self) -> bool:
+        return any(worker.assignment is not None for worker in self._workers)
+
+    def free(self) -> _RayWorker | None:
+        """One that is there and has nothing to do."""
+        return next((worker for worker in self._workers if worker.pending is None), None)
+
+    def next_end(self) -> tuple[Assignment | None, HowItEnded | None, bytes]:
+        """What has ended, how, and what it sent; without how it ended where its worker was lost; nothing where nothing
+        has happened for a while."""
+        by_pending = {worker.pending: worker for worker in self._workers if worker.pending is not None}
+        ready, _ = self._ray.wait(list(by_pending), num_returns=1, timeout=TICK)
+        if not ready:
+            self._lose_patience()
+            return None, None, b""
+        worker = by_pending[ready[0]]
+        assignment, worker.pending, worker.assignment = worker.assignment, None, None
+        try:
+            said = self._ray.get(ready[0])
+        except self._ray.exceptions.RayError as error:
+            self._replace(worker, error if assignment is None else None)
+            return assignment, None, b""
+        self._failed, self._seen = 0, time.monotonic()
+        if assignment is None:
+            worker.where = said
+            return None, None, b""
+        return assignment, *said
+
+    def dismiss(self) -> None:
+        """Nothing is done any more."""
+        for worker in self._workers:
+            self._ray.kill(worker.actor)
+
+    def _replace(self, worker: _RayWorker, at_start: Exception | None) -> None:
+        self._failed += at_start is not None
+        if self._failed > MOST:
+            raise RotaError(f"--on ray expects workers that can begin. Found none: {_first(at_start)}")
+        self._workers.remove(worker)
+        self._ray.kill(worker.actor)  # it may only be out of reach
+        self._workers.append(_RayWorker(self._remote))
+
+    def _lose_patience(self) -> None:
+        if any(worker.where for worker in self._workers):
+            self._seen = time.monotonic()
+        if time.monotonic() - self._seen > ALONE:
+            raise RotaError(
+                f"--on ray expects room for at least one worker within {ALONE / 60:.0f} minutes. Found none. The same "
+                f"command goes on where this one ends."
+            )
+
+
+class _RayWorker:
+    def __init__(self, remote: Any) -> None:
+        self.actor = remote.remote(os.getcwd(), {name: own for name, own in os.environ.items() if name[:5] == "ROTA_"})
+        self.pending: Any = self.actor.where.remote()
+        self.assignment: Assignment | None = None
+        self.where = ""  # until it is there
+
+    def begin(
+        self, errand: Assignment | Errand, assignment: Assignment, work: Callable[[Assignment], HowItEnded]
+    ) -> None:
+        self.assignment, self.pending = assignment, self.actor.work.remote(errand, work)
+
+
+# On the nodes
+
+
+class _Trainer:
+    """A process of a node. Files that a plan names are looked for where the command was given, if that is there."""
+
+    def __init__(self, place: str, environment: dict[str, str]) -> None:
+        for name, own in environment.items():
+            os.environ.setdefault(name, own)
+        with contextlib.suppress(OSError):
+            os.chdir(place)
+
+    def where(self) -> str:
+        return f"process {os.getpid()} on {platform.node()}"
+
+    def work(self, errand: Assignment | Errand, work: Callable[[Assignment], HowItEnded]) -> tuple[HowItEnded, bytes]:
+        return errand.work(work) if isinstance(errand, Errand) else (work(errand), b"")
+
+
+def _look(mark: str) -> tuple[dict[str, str], bool]:
+    """What a node has, and whether it sees a file and can write beside it."""
+    until = time.monotonic() + APPEARS
+    while mark and not os.path.exists(mark) and time.monotonic() < until:
+        time.sleep(0.1)
+    return _versions(), not mark or (os.path.exists(mark) and os.access(os.path.dirname(mark), os.W_OK))
+
+
+def _versions() -> dict[str, str]:
+    found = {"rota": __version__}
+    for package in ("torch", "numpy"):
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def _load_ray() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise missing_package("--on ray", "ray", "cluster") from error
+    return ray
+
+
+def _connect(ray: Any, address: str) -> None:
+    asked = address or os.environ.get("RAY_ADDRESS", "")
+    if "://" in asked or ":" in asked:
+        place = urlsplit(asked if "://" in asked else f"ray://{asked}")
+        try:
+            host, port = place.hostname or "", place.port or CLIENT_PORT
+            socket.create_connection((host, port), timeout=ANSWER).close()
+        except (OSError, ValueError) as error:
+            raise RotaError(f"--on ray expects a cluster that answers at {asked}. Found: {error}.") from error
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
+    try:
+        ray.init(address=asked or "auto", **quiet)
+    except (ConnectionError, RuntimeError, TimeoutError, ray.exceptions.RayError) as error:
+        raise RotaError(
+            f"--on ray expects a cluster{f' at {asked}' if asked else ' that this machine is part of'}. Found none "
+            f"({_first(error)}). Start one with `ray start --head`, or give --on ray://HOST:PORT."
+        ) from error
+
+
+def _room(has: dict[str, float], needs: dict[str, float]) -> int:
+    return min(int(has.get(name, 0) // need) for name, need in needs.items() if need)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _told(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {own}" for name, own in versions.items())
+
+
+def _first(error: Exception | None) -> str:
+    """The last line that says something: what Ray tells ends with the reason."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1][:300] if lines else type(error).__name__
