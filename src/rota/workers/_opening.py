@@ -76,7 +76,9 @@ def read_place(on: str) -> Place:
         return Place(HERE, "", None)
     given = _pairs(found["arguments"] or "", name)
     if name == RAY:
-        address = "" if found["address"] is None else f"ray://{found['address']}"
+        if found["address"] == "":
+            raise RotaError("--on ray:// expects an address, such as ray://HOST:10001. Found none.")
+        address = f"ray://{found['address']}" if found["address"] else ""
         return Place(RAY, address, _checked(RayArguments, given, name))
     if found["address"] is not None:
         raise RotaError(f"--on slurm expects no address, since it runs where `sbatch` is. Found '{on}'.")

@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import socket
+import subprocess
+import sys
 import time
 import uuid
 from collections import Counter, deque
@@ -14,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -24,8 +24,8 @@ from rota.workers._attempts import MOST, mark_end, mark_start
 from rota.workers._labour import TICK, Assignment, HowItEnded, Labour, LabourEvent
 from rota.workers._packed import SENT, SHARED, Errand, kept_at, pack, unpack
 
-CLIENT_PORT = 10001
-ANSWER = 5.0  # seconds in which an address answers
+ANSWER = 20.0  # seconds in which an address answers
+TRIAL = "import sys, ray; ray.init(sys.argv[1], log_to_driver=False)"
 LOOK = 60.0  # seconds in which every node says what it sees
 APPEARS = 5.0  # seconds after which a new file is seen on a network disk
 ALONE = 600.0  # seconds without a single worker, after which nobody is waited for any more
@@ -152,7 +152,7 @@ class RayWorkers:
             ) from error
         except self._ray.exceptions.RayError as error:
             raise RotaError(
-                f"--on ray expects rota on every node. Found one that cannot begin: {_first(error)}"
+                f"--on ray expects rota on every node. Found one that cannot begin: {_last_line(str(error))}"
             ) from error
         finally:
             mark.unlink(missing_ok=True)
@@ -217,7 +217,7 @@ class _Crew:
     def _replace(self, worker: _RayWorker, at_start: Exception | None) -> None:
         self._failed += at_start is not None
         if self._failed > MOST:
-            raise RotaError(f"--on ray expects workers that can begin. Found none: {_first(at_start)}")
+            raise RotaError(f"--on ray expects workers that can begin. Found none: {_last_line(str(at_start))}")
         self._workers.remove(worker)
         self._ray.kill(worker.actor)  # it may only be out of reach
         self._workers.append(_RayWorker(self._remote))
@@ -258,7 +258,10 @@ class _Trainer:
             os.chdir(place)
 
     def where(self) -> str:
-        return f"process {os.getpid()} on {platform.node()}"
+        import ray
+
+        node = ray.get_runtime_context().get_node_id()
+        return f"process {os.getpid()} on {platform.node()}, node {node}"
 
     def work(self, errand: Assignment | Errand, work: Callable[[Assignment], HowItEnded]) -> tuple[HowItEnded, bytes]:
         return errand.work(work) if isinstance(errand, Errand) else (work(errand), b"")
@@ -289,22 +292,19 @@ def _load_ray() -> Any:
 
 
 def _connect(ray: Any, address: str) -> None:
-    asked = address or os.environ.get("RAY_ADDRESS", "")
-    if "://" in asked or ":" in asked:
-        place = urlsplit(asked if "://" in asked else f"ray://{asked}")
-        try:
-            host, port = place.hostname or "", place.port or CLIENT_PORT
-            socket.create_connection((host, port), timeout=ANSWER).close()
-        except (OSError, ValueError) as error:
-            raise RotaError(f"--on ray expects a cluster that answers at {asked}. Found: {error}.") from error
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
+    """Connect, once it is known that there is an answer: Ray itself may wait for one without end."""
+    asked = address or os.environ.get("RAY_ADDRESS", "auto")
     try:
-        ray.init(address=asked or "auto", **quiet)
-    except (ConnectionError, RuntimeError, TimeoutError, ray.exceptions.RayError) as error:
+        trial = subprocess.run([sys.executable, "-c", TRIAL, asked], capture_output=True, text=True, timeout=ANSWER)
+        fault = _last_line(trial.stderr) if trial.returncode else ""
+    except subprocess.TimeoutExpired:
+        fault = f"no answer within {ANSWER:.0f} s"
+    if fault:
         raise RotaError(
-            f"--on ray expects a cluster{f' at {asked}' if asked else ' that this machine is part of'}. Found none "
-            f"({_first(error)}). Start one with `ray start --head`, or give --on ray://HOST:PORT."
-        ) from error
+            f"--on ray expects a cluster {'that this machine is part of' if asked == 'auto' else f'at {asked}'}. Found "
+            f"none ({fault}). Start one with `ray start --head`, or give --on ray://HOST:PORT."
+        )
+    ray.init(asked, log_to_driver=False, logging_level="ERROR", configure_logging=False)
 
 
 def _room(has: dict[str, float], needs: dict[str, float]) -> int:
@@ -319,7 +319,7 @@ def _told(versions: dict[str, str]) -> str:
     return ", ".join(f"{name} {own}" for name, own in versions.items())
 
 
-def _first(error: Exception | None) -> str:
+def _last_line(text: str) -> str:
     """The last line that says something: what Ray tells ends with the reason."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1][:300] if lines else type(error).__name__
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1].rstrip(".")[:300] if lines else "nothing was said"

@@ -1,0 +1,136 @@
+"""The same comparison on a Ray cluster of two nodes and on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from run_tools import command
+
+from rota.runlog import LOG, SUMMARY
+from rota.workers import attempts_at
+
+pytest.importorskip("ray", reason="Ray is not installed")
+
+WIDE = {**os.environ, "COLUMNS": "200"}
+METHODS, PLAIN = "uniform,exp3s", "proportional,union,temperature"
+
+
+class TwoNodes:
+    def __init__(self) -> None:
+        program = Path(__file__).parent / "cluster_of_two.py"
+        self.process = subprocess.Popen(
+            [sys.executable, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        told = json.loads(self._line())
+        self.address, self.port, self.second = told["address"], told["port"], told["second"]
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def say(self, word: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{word}\n")
+        self.process.stdin.flush()
+
+    def kill_second(self) -> None:
+        self.say("kill")
+        assert self._line() == "killed\n"
+
+    def environment(self) -> dict[str, str]:
+        return {**WIDE, "RAY_ADDRESS": self.address}
+
+    def end(self) -> None:
+        self.process.communicate("end\n", timeout=60)
+        assert self.process.returncode == 0
+
+
+@pytest.fixture
+def two_nodes():
+    nodes = TwoNodes()
+    try:
+        yield nodes
+        nodes.end()
+    finally:
+        if nodes.process.poll() is None:
+            os.killpg(nodes.process.pid, signal.SIGKILL)
+            nodes.process.communicate()
+
+
+def compared(out, seeds, *more, steps=60):
+    flags = ["--methods", METHODS, "--without", PLAIN, "--tasks", "digits", "--seeds", seeds, "--steps", steps]
+    return command("compare", *flags, "--device", "cpu", "--out", out, *more)
+
+
+def logs(folder):
+    return {path.parent.name: path.read_bytes() for path in folder.glob(f"*/{LOG}")}
+
+
+def tables(said):
+    """What is printed, without seconds and places."""
+    rows = [line for line in said.splitlines() if re.match(r" (uniform|exp3s) +\d", line)]
+    return [re.sub(r" +\d+ *$", "", row) for row in rows]
+
+
+def test_results_are_sent_where_no_folder_is_shared(two_nodes, tmp_path):
+    flags = ("--on", f"ray://127.0.0.1:{two_nodes.port},results=sent")
+    done = subprocess.run(compared(tmp_path / "ray", "0,1", *flags), capture_output=True, text=True, env=WIDE)
+    assert done.returncode == 0, done.stderr
+    here = subprocess.run(compared(tmp_path / "here", "0,1"), capture_output=True, text=True, check=True, env=WIDE)
+    assert len(logs(tmp_path / "here")) == 4
+    assert logs(tmp_path / "ray") == logs(tmp_path / "here")
+    assert len(tables(here.stdout)) == 4
+    assert tables(done.stdout) == tables(here.stdout)
+
+
+@pytest.mark.slow
+def test_a_node_that_dies_takes_one_attempt_with_it_and_no_run(two_nodes, tmp_path):
+    out = tmp_path / "ray"
+    process = subprocess.Popen(
+        compared(out, ",".join(map(str, range(12))), "--on", "ray", steps=400),
+        env=two_nodes.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    lost = None
+    while lost is None:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+        lost = next((name for name in begun_on(out, two_nodes.second) if (out / name / LOG).is_file()), None)
+    two_nodes.kill_second()
+    assert not (out / lost / SUMMARY).exists() or attempts_at(out / lost).starts == 2
+    before = {path.parent.name: path.stat().st_mtime_ns for path in out.glob(f"*/{SUMMARY}")}
+    said, errors = process.communicate()
+    assert process.returncode == 0, errors
+
+    here = subprocess.run(
+        compared(tmp_path / "here", ",".join(map(str, range(12))), steps=400),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert len(logs(tmp_path / "here")) == 24
+    assert logs(out) == logs(tmp_path / "here")
+    assert len(tables(here.stdout)) == 4
+    assert tables(said) == tables(here.stdout)
+    attempts = {name: attempts_at(out / name) for name in logs(out)}
+    assert attempts.pop(lost) == (2, 1)
+    assert set(attempts.values()) == {(1, 1)}
+    assert all((out / name / SUMMARY).stat().st_mtime_ns == at for name, at in before.items())
+
+
+def begun_on(out, node):
+    """The latest run of each file of marks that was begun there and has not ended."""
+    for file in (out / "attempts").glob("*.jsonl"):
+        marks = [json.loads(line) for line in file.read_text().splitlines() if line.endswith("}")]
+        if marks and marks[-1]["mark"] == "start" and marks[-1]["where"].endswith(node):
+            yield file.stem
