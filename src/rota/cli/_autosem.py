@@ -13,21 +13,35 @@ from rota.cli._console import open_console, tell
 from rota.cli._dry_run import DryRun, Trainings, show_runs
 from rota.cli._fields import numbers, refuse_decided, with_option_flags, with_plan_flags
 from rota.cli._tables import mean_and_spread, number
+from rota.cli._workers_flags import Jobs, On, needs_of
+from rota.comparisons import ALONE, Cell, train_cells
 from rota.errors import RotaError
 from rota.methods import METHODS, ratio_found
 from rota.names import folder_name
 from rota.plans import Plan, make_plan, merge_fields
 from rota.runlog import SUMMARY, Run
 from rota.search import load_optuna, mean_random_share
+from rota.workers import HERE, open_workers, read_place
 
 AUTOSEM = METHODS["autosem"]
 DECIDED = {"method", "seed"}
 """Fields of a plan that are not for the caller."""
-OWN, CHANCE, ALONE = "autosem", "random ratio", "target alone"
+OWN, CHANCE, SINGLE = "autosem", "random ratio", "target alone"
 
 
 @with_plan_flags(
-    rare=["no_select", "no_search", "baselines", "seeds_per_ratio", "storage", "candidates", "batch_size", "lr"],
+    rare=[
+        "jobs",
+        "on",
+        "no_select",
+        "no_search",
+        "baselines",
+        "seeds_per_ratio",
+        "storage",
+        "candidates",
+        "batch_size",
+        "lr",
+    ],
     decided=DECIDED,
 )
 @with_option_flags(AUTOSEM.options, "trials", "rounds", "candidates", "storage")
@@ -39,6 +53,8 @@ def autosem(
     no_search: Annotated[bool, typer.Option("--no-search", help="without stage 2: a grid of as many ratios")] = False,
     baselines: Annotated[bool, typer.Option(help="train a random ratio and the target alone, too")] = True,
     out: Annotated[Path | None, typer.Option(help="folder for the runs [dim](runs/autosem-TARGET)[/dim]")] = None,
+    jobs: Jobs = None,
+    on: On = HERE,
     dry_run: DryRun = False,
     *,
     options: dict[str, Any],
@@ -49,9 +65,11 @@ def autosem(
     rota autosem --target left --tasks digits --seeds 0,1,2
 
     More of its settings are options of method autosem, such as --option top=3 (see `rota methods`). Interrupted, the
-    same command goes on.
+    same command goes on. With --jobs or --on, seeds and baselines are trained at the same time.
     """
     refuse_decided("autosem", DECIDED, fields)
+    if not read_place(on).waits:
+        raise RotaError("`rota autosem` waits for its runs. Found wait=no. Leave it out.")
     load_optuna()  # before any data is read
     own: dict[str, Any] = {**options, "seeds": seeds_per_ratio}
     own |= {"select": False} if no_select else {}
@@ -65,7 +83,6 @@ def autosem(
     tell(f"{folder}: reading {', '.join(plans[listed[0]].tasks)}")
     from rota.plans import candidates_of  # late: they load torch and plotly
     from rota.report import refuse_without_packages, write_report
-    from rota.runs import run_plan
 
     refuse_without_packages()
     console = open_console()
@@ -74,21 +91,20 @@ def autosem(
         first = plans[listed[0]]
         tasks = candidates_of(first, AUTOSEM.checked(first.options).candidates)[0]
         variants |= {CHANCE: {"method": "random-ratio", "options": {}, "only": tuple(tasks)}}
-        variants |= {ALONE: {"method": "singletask", "options": {}}}
+        variants |= {SINGLE: {"method": "singletask", "options": {}}}
     if dry_run:
         _show_planned(
             {variant: [plans[seed].model_copy(update=own) for seed in listed] for variant, own in variants.items()},
             folder,
         )
         return
-    runs: dict[str, list[Run]] = {variant: [] for variant in variants}
-    for seed in listed:
-        for variant, changes in variants.items():
-            place = _place(folder, variant, seed)
-            console.print(f"[dim]{variant}, seed {seed}[/dim]", highlight=False)
-            plan = plans[seed].model_copy(update=changes)
-            shown = variant == OWN or console.is_terminal
-            runs[variant].append(run_plan(plan, place, resume=place.is_dir(), progress=shown))
+    cells = [
+        Cell(_named(variant), seed, plans[seed].model_copy(update=changes))
+        for seed in listed
+        for variant, changes in variants.items()
+    ]
+    _train(cells, folder, on, jobs)
+    runs = {variant: [Run(_place(folder, variant, seed)) for seed in listed] for variant in variants}
     console.print(_ratios(runs[OWN]))
     console.print(_scores(runs, target))
     page = folder / "report.html"
@@ -96,8 +112,25 @@ def autosem(
     console.print(f"The report is in {page}", highlight=False, markup=False, soft_wrap=True)
 
 
+def _named(variant: str) -> str:
+    return variant.replace(" ", "-")
+
+
 def _place(folder: Path, variant: str, seed: int) -> Path:
-    return folder / f"{variant.replace(' ', '-')}-{seed}"
+    return folder / f"{_named(variant)}-{seed}"
+
+
+def _train(cells: list[Cell], folder: Path, on: str, jobs: int | None) -> None:
+    """All of them, or the first mistake."""
+    console = open_console()
+    with open_workers(on, jobs, *needs_of([cell.plan for cell in cells])) as workers:
+        for event in train_cells(cells, folder, workers, ALONE, progress=workers.jobs == 1):
+            if event.cell is None:
+                continue
+            if event.kind in ("started", "kept"):
+                console.print(f"[dim]{event.cell.variant}, seed {event.cell.seed}[/dim]", highlight=False)
+            elif event.kind != "done":
+                raise RotaError(f"{event.cell.name} expects to be trained. Found: {event.said}")
 
 
 def _show_planned(plans: dict[str, list[Plan]], folder: Path) -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from rota.errors import RotaError, describe_mistakes, unknown_name
 from rota.workers._labour import Workers
+from rota.workers._packed import SHARED
 from rota.workers._processes import Processes
 from rota.workers._ray_cluster import RayArguments, ray_workers
 from rota.workers._slurm_array import SlurmArguments, slurm_workers
@@ -21,11 +22,31 @@ Given = TypeVar("Given", bound=BaseModel)
 
 
 class Place(NamedTuple):
-    """What was asked for."""
+    """Where things are done.
+
+    Args:
+        name: "here", "ray" or "slurm".
+        address: Of a Ray cluster that was named.
+        arguments: What else was said.
+
+    >>> place = read_place("slurm:time=120,wait=no")
+    >>> place.name, place.shared, place.waits
+    ('slurm', True, False)
+    """
 
     name: str
     address: str
     arguments: RayArguments | SlurmArguments | None
+
+    @property
+    def shared(self) -> bool:
+        """Whether workers see the folder."""
+        return not isinstance(self.arguments, RayArguments) or self.arguments.results == SHARED
+
+    @property
+    def waits(self) -> bool:
+        """Whether somebody waits for what they do."""
+        return not isinstance(self.arguments, SlurmArguments) or self.arguments.wait
 
 
 @contextlib.contextmanager
