@@ -109,13 +109,11 @@ def compare(
     source = str(file) if file else "the flags"
     comparison = make_comparison(content, fields, numbers(seeds, "seeds"), source, full)
     folder = out or Path("runs") / (file.stem if file else "compare")
-    if cell is not None:
-        comparison = comparison.only(cell)
     if dry_run:
-        show_comparison(comparison, folder, jobs or 1)
+        show_comparison(comparison if cell is None else comparison.only(cell), folder, jobs or 1)
         return
     if cell is not None:
-        _train_one(comparison, folder, place.name)
+        _train_one(comparison, cell, folder, place.name)
         return
     tell(f"{folder}: {len(comparison.cells)} runs of {', '.join(comparison.variants)}")
     from rota.report import refuse_without_packages  # late: it takes a moment
@@ -143,8 +141,8 @@ def compare(
         raise RotaError(f"Expected {len(comparison.cells)} finished runs. Found {len(failed)} that failed: {failed}.")
 
 
-def _train_one(comparison: Comparison, folder: Path, place: str) -> None:
-    """The only run of a comparison, for an array of jobs that somebody else has made."""
+def _train_one(comparison: Comparison, number: int, folder: Path, place: str) -> None:
+    """One run of a comparison, for any scheduler's array of jobs."""
     if place != HERE:
         raise RotaError(f"--cell expects to be trained by the process that is asked. Found --on {place}. Leave it out.")
     if comparison.budget == "forwards":
@@ -152,8 +150,10 @@ def _train_one(comparison: Comparison, folder: Path, place: str) -> None:
             "--cell expects an equal number of updates. Found budget forwards, for which pilots of all variants come "
             "first. Train all runs with one command."
         )
-    (own,) = comparison.cells
+    (own,) = comparison.only(number).cells
     tell(f"{folder}: {own.name}")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / COMPARISON, comparison.described())
     if is_finished(own.plan, own.folder(folder)):
         tell(f"{own.name} is finished")
         return

@@ -33,6 +33,7 @@ def unpack(packed: bytes, folder: Path) -> None:
     """Have in a folder what was packed, instead of what is there."""
     with only_writer(folder):
         pass  # nobody else's
+    folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as place:
         _extract(packed, Path(place) / "run")
         if folder.exists():
