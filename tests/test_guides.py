@@ -20,6 +20,7 @@ from document_tools import blocks, commands
 import rota
 from rota.cli import app
 from rota.runlog import Run
+from rota.workers import read_place
 
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDES = sorted([*DOCS.glob("how-to/*.md"), *DOCS.glob("tutorials/*.md")])
@@ -134,7 +135,7 @@ def test_the_first_comparison_runs_as_it_stands(tmp_path, monkeypatch, rota_main
     assert (tmp_path / "runs" / "report.html").is_file()
 
 
-def submitted(folder: Path, name: str) -> subprocess.Popen:
+def submitted(folder: Path, **names: str) -> subprocess.Popen:
     """The batch script of the page, as a cluster starts it; `scontrol`, which only a cluster has, notes its call."""
     tools = folder / "bin"
     tools.mkdir(exist_ok=True)
@@ -143,7 +144,7 @@ def submitted(folder: Path, name: str) -> subprocess.Popen:
     (tools / "rota").write_text(f'#!/bin/sh\nexec {sys.executable} -m rota "$@"\n')
     (tools / "rota").chmod(0o755)
     path = f"{tools}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "OUT": f"runs/{name}", "SLURM_JOB_ID": "7", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PATH": path, "SLURM_JOB_ID": "7", "OMP_NUM_THREADS": "1", **names}
     return subprocess.Popen(["bash", "job.sh"], cwd=folder, env=environment)
 
 
@@ -154,7 +155,7 @@ def test_the_batch_script_is_stopped_requeued_and_ends_with_the_same_log(tmp_pat
     (tmp_path / "job.sh").write_text(script)
     (tmp_path / "plan.yaml").write_text(plan.replace("steps: 3000", "steps: 1200"))
 
-    job = submitted(tmp_path, "stopped")
+    job = submitted(tmp_path, OUT="runs/stopped")
     run_folder = tmp_path / "runs" / "stopped"
     while not list(run_folder.glob("checkpoints/*")) and job.poll() is None:
         time.sleep(0.02)
@@ -163,9 +164,9 @@ def test_the_batch_script_is_stopped_requeued_and_ends_with_the_same_log(tmp_pat
     assert (tmp_path / "requeued").read_text() == "requeue 7\n"
     assert not Run(run_folder).finished
 
-    assert submitted(tmp_path, "stopped").wait() == 0
-    assert submitted(tmp_path, "stopped").wait() == 0  # once too often is harmless
-    assert submitted(tmp_path, "whole").wait() == 0
+    assert submitted(tmp_path, OUT="runs/stopped").wait() == 0
+    assert submitted(tmp_path, OUT="runs/stopped").wait() == 0  # once too often is harmless
+    assert submitted(tmp_path, OUT="runs/whole").wait() == 0
     assert (run_folder / "log.jsonl").read_bytes() == (tmp_path / "runs" / "whole" / "log.jsonl").read_bytes()
 
 
@@ -202,3 +203,27 @@ def test_tasks_come_and_go_in_a_program(tmp_path, monkeypatch):
     assert Run(folder).finished
     names["mix"].close()
     assert set(names["mix"].shares()) == {"rte", "wnli"}
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_the_jobs_of_an_array_train_one_run_each_and_one_command_makes_the_table(tmp_path, monkeypatch, rota_main):
+    page = DOCS / "how-to" / "many-machines.md"
+    (script,), (plan,) = blocks(page, "bash"), blocks(page, "yaml")
+    (tmp_path / "job.sh").write_text(script)
+    (tmp_path / "table.yaml").write_text(plan)
+    first, last = map(int, re.search(r"--array=(\d+)-(\d+)", script).groups())
+    jobs = [submitted(tmp_path, SLURM_ARRAY_TASK_ID=str(number)) for number in range(first, last + 1)]
+    assert [job.wait() for job in jobs] == [0, 0]
+    monkeypatch.chdir(tmp_path)
+    code, out, errors = rota_main("compare", "table.yaml")
+    assert (code, out.count("kept")) == (0, 2), errors
+
+
+def test_the_places_of_a_guide_are_places():
+    places = [
+        read_place(words[words.index("--on") + 1])
+        for page in [DOCS / "how-to" / "many-machines.md", DOCS / "comparing.md"]
+        for words in commands(page)
+        if "--on" in words
+    ]
+    assert {place.name for place in places} == {"ray", "slurm"}

@@ -92,6 +92,60 @@ def test_results_are_sent_where_no_folder_is_shared(two_nodes, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_cluster_that_is_too_small_or_sees_another_disk_is_refused(two_nodes, tmp_path):
+    for place, jobs, sentence in [
+        ("ray", "3", "--on ray expects room for 3 workers of 1 CPUs and 0 GPUs. Found room for 2 on 2 nodes."),
+        ("ray:gpus=1", "1", "expects room for 1 worker of 1 CPUs and 1 GPUs. Found room for 0 on 2 nodes."),
+    ]:
+        flags = ("--on", place, "--jobs", jobs)
+        done = subprocess.run(
+            compared(tmp_path / "ray", "0", *flags), env=two_nodes.environment(), capture_output=True, text=True
+        )
+        assert done.returncode == 2
+        assert sentence in done.stderr
+        assert not (tmp_path / "ray").exists()
+
+
+@pytest.mark.slow
+def test_workers_that_cannot_see_the_folder_are_refused(two_nodes, tmp_path):
+    # A disk of the caller's own: a mount that only its name space has.
+    own = ["unshare", "--mount", "--propagation", "private", "sh", "-c"]
+    out = tmp_path / "own"
+    out.mkdir()
+    if subprocess.run([*own, f"mount -t tmpfs none {out}"], capture_output=True).returncode:
+        pytest.skip("mounting a disk is not allowed here")
+    words = " ".join(map(str, compared(out / "ray", "0", "--on", "ray")))
+    done = subprocess.run(
+        [*own, f"mount -t tmpfs none {out} && {words}"], env=two_nodes.environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "--on ray expects a folder that all nodes share. Found that" in done.stderr
+    assert "Choose another --out, or have results sent: --on ray:results=sent." in done.stderr
+
+
+@pytest.mark.slow
+def test_a_search_is_shared_by_workers_and_autosem_trains_the_same_runs(two_nodes, tmp_path):
+    flags = ["--target", "left", "--tasks", "digits", "--only", "left,noise", "--steps", 20, "--device", "cpu"]
+    flags += ["--eval-every", 10, "--trials", 4]
+    for verb, more in (("search", ["--sampler", "grid"]), ("autosem", ["--rounds", 4, "--option", "sampler=grid"])):
+        said = {}
+        for name, where in (("ray", ["--on", "ray", "--jobs", 2]), ("here", [])):
+            done = subprocess.run(
+                command(verb, *flags, *more, *where, "--out", tmp_path / verb / name),
+                env=two_nodes.environment(),
+                capture_output=True,
+                text=True,
+            )
+            assert done.returncode == 0, done.stderr
+            said[name] = {
+                str(path.relative_to(tmp_path / verb / name)): path.read_bytes()
+                for path in (tmp_path / verb / name).rglob(LOG)
+            }
+        assert len(said["here"]) >= 4
+        assert said["ray"] == said["here"]
+
+
+@pytest.mark.slow
 def test_a_node_that_dies_takes_one_attempt_with_it_and_no_run(two_nodes, tmp_path):
     out = tmp_path / "ray"
     process = subprocess.Popen(
