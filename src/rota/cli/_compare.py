@@ -48,9 +48,7 @@ def compare(
     file: Annotated[
         Path | None, typer.Argument(help="a YAML file with common fields, variants and seeds [dim](flags alone)[/dim]")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="folder for the runs and the page [dim](runs/NAME of FILE, or compare)[/dim]")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="folder of all [dim](runs/NAME of FILE, or compare)[/dim]")] = None,
     methods: Annotated[
         str,
         typer.Option(
@@ -89,7 +87,7 @@ def compare(
     rota compare experiments/002-table-1.yaml --data DIR --steps 1000
 
     Plain baselines are always part of it, unless switched off by name. Runs that are finished are kept, and one that
-    fails does not stop the others: run it again to go on. With --on, other machines train.
+    fails does not stop the others: run it again to go on.
     """
     place = read_place(on)
     content = dict(read_fields(file, "variants:")) if file else {}

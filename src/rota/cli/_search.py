@@ -20,7 +20,7 @@ from rota.names import folder_name
 from rota.plans import Plan, make_plan
 from rota.runlog import INNER, SELECTION, SUMMARY, Run, SelectionRecord, read_record
 from rota.search import load_optuna
-from rota.workers import HERE, Assignment, HowItEnded, Labour, Place, open_workers, read_place
+from rota.workers import HERE, Assignment, HowItEnded, Labour, WorkPlace, open_workers, read_place
 
 if TYPE_CHECKING:
     from rota.search import RatioSearch
@@ -137,7 +137,7 @@ def search(
     console.print(f"See it with: rota report {folder}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _refuse_place(place: Place, jobs: int | None) -> None:
+def _refuse_place(place: WorkPlace, jobs: int | None) -> None:
     if place.name != HERE and jobs is None:
         raise RotaError("`rota search --on …` expects --jobs: how many workers share the trials. Found none.")
     if not place.shared:

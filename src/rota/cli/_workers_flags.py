@@ -12,13 +12,14 @@ from rota.plans import Plan
 Jobs = Annotated[
     int | None,
     typer.Option(
-        "--jobs", "-j", min=1, metavar="N", help="runs at a time; changes no number [dim](1; with --on all)[/dim]"
+        "--jobs", "-j", min=1, metavar="N", help="runs at a time; changes no number, by default 1, with --on all"
     ),
 ]
 On = Annotated[
     str,
     typer.Option(
         metavar="WHERE",
+        show_default=False,
         help="who trains; ray, ray://HOST:PORT or slurm:time=MINUTES, with arguments such as gpus=1,cpus=4",
     ),
 ]

@@ -190,8 +190,10 @@ def train_marked(cell: Cell, out: Path) -> HowItEnded:
     return marked(_in_company, _assignment(cell, out))
 
 
-IN_COMPANY, ALONE = Labour(_in_company, _turns), Labour(_alone)
-"""How cells are trained: as those of a comparison, beside others and with their numbers; or as `rota train` does."""
+IN_COMPANY = Labour(_in_company, _turns)
+"""How the cells of a comparison are trained: beside others, and with the same numbers where they happen to be alone."""
+ALONE = Labour(_alone)
+"""How a single run is trained, as by `rota train`."""
 
 
 def _trained(assignment: Assignment, change: Callable[[Plan, Path], Plan], progress: bool) -> HowItEnded:

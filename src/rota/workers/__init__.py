@@ -2,7 +2,7 @@
 
 from rota.workers._attempts import Attempts, attempts_at, mark_end, mark_start, marked
 from rota.workers._labour import Assignment, HowItEnded, Labour, LabourEvent, Workers
-from rota.workers._opening import HERE, Place, open_workers, read_place
+from rota.workers._opening import HERE, WorkPlace, open_workers, read_place
 from rota.workers._processes import Processes
 
 __all__ = [
@@ -12,8 +12,8 @@ __all__ = [
     "HowItEnded",
     "Labour",
     "LabourEvent",
-    "Place",
     "Processes",
+    "WorkPlace",
     "Workers",
     "attempts_at",
     "mark_end",

@@ -16,12 +16,14 @@ from rota.workers._processes import Processes
 from rota.workers._ray_cluster import RayArguments, ray_workers
 from rota.workers._slurm_array import SlurmArguments, slurm_workers
 
-HERE, RAY, SLURM = "here", "ray", "slurm"
+HERE = "here"
+"""Processes of this machine."""
+RAY, SLURM = "ray", "slurm"
 FORM = re.compile(r"(?P<name>[\w-]+)(?:://(?P<address>[^,]*))?(?:[:,](?P<arguments>.*))?")
 Given = TypeVar("Given", bound=BaseModel)
 
 
-class Place(NamedTuple):
+class WorkPlace(NamedTuple):
     """Where things are done.
 
     Args:
@@ -45,7 +47,7 @@ class Place(NamedTuple):
 
     @property
     def waits(self) -> bool:
-        """Whether somebody waits for what they do."""
+        """Whether the caller waits for what they do."""
         return not isinstance(self.arguments, SlurmArguments) or self.arguments.wait
 
 
@@ -79,7 +81,7 @@ def open_workers(on: str = HERE, jobs: int | None = None, gpu: bool = True, thre
         yield Processes(jobs or 1)
 
 
-def read_place(on: str) -> Place:
+def read_place(on: str) -> WorkPlace:
     """What the words say.
 
     >>> read_place("ray://head:10001,cpus=2")[:2]
@@ -94,16 +96,16 @@ def read_place(on: str) -> Place:
     if name == HERE:
         if found["address"] is not None or found["arguments"] is not None:
             raise RotaError(f"--on here expects nothing else. Found '{on}'.")
-        return Place(HERE, "", None)
+        return WorkPlace(HERE, "", None)
     given = _pairs(found["arguments"] or "", name)
     if name == RAY:
         if found["address"] == "":
             raise RotaError("--on ray:// expects an address, such as ray://HOST:10001. Found none.")
         address = f"ray://{found['address']}" if found["address"] else ""
-        return Place(RAY, address, _checked(RayArguments, given, name))
+        return WorkPlace(RAY, address, _checked(RayArguments, given, name))
     if found["address"] is not None:
         raise RotaError(f"--on slurm expects no address, since it runs where `sbatch` is. Found '{on}'.")
-    return Place(SLURM, "", _checked(SlurmArguments, given, name))
+    return WorkPlace(SLURM, "", _checked(SlurmArguments, given, name))
 
 
 def _pairs(text: str, name: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rota.errors import RotaError, missing_package
 from rota.runlog import only_writer
@@ -96,7 +96,7 @@ def kept_at(url: str, name: str) -> bytes:
     return found
 
 
-def _file_system(url: str):  # type: ignore[no-untyped-def]  # fsspec has no types
+def _file_system(url: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError as error:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
+import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rota import __version__
 from rota.errors import RotaError, missing_package
+from rota.runlog import FolderBusyError
 from rota.workers._attempts import MOST, mark_end, mark_start
-from rota.workers._labour import TICK, Assignment, HowItEnded, Labour, LabourEvent
+from rota.workers._labour import Assignment, HowItEnded, Labour, LabourEvent
 from rota.workers._packed import SENT, SHARED, Errand, kept_at, pack, unpack
+from rota.workers._ray_crew import Crew, last_line
 
 ANSWER = 20.0  # seconds in which an address answers
 TRIAL = "import sys, ray; ray.init(sys.argv[1], log_to_driver=False)"
 LOOK = 60.0  # seconds in which every node says what it sees
 APPEARS = 5.0  # seconds after which a new file is seen on a network disk
-ALONE = 600.0  # seconds without a single worker, after which nobody is waited for any more
 
 
 class RayArguments(BaseModel):
@@ -83,12 +85,13 @@ class RayWorkers:
 
     def __init__(self, ray: Any, jobs: int, needs: dict[str, float], results: str) -> None:
         self._ray, self.jobs, self._results = ray, jobs, results
-        self._needs = {"num_cpus": needs["CPU"], "num_gpus": needs["GPU"]}
+        self._needs = needs
 
     def work_through(self, assignments: Sequence[Assignment], labour: Labour) -> Iterator[LabourEvent]:
         """Do all of them; say what happens."""
         self._refuse_others(Path(assignments[0].folder).parent)
-        crew = _Crew(self._ray, self._needs, min(self.jobs, len(assignments)))
+        each = {"num_cpus": self._needs["CPU"], "num_gpus": self._needs["GPU"]}
+        crew = Crew(self._ray, each, min(self.jobs, len(assignments)))
         waiting, tries = deque(assignments), Counter[str]()
         try:
             while waiting or crew.busy:
@@ -105,9 +108,9 @@ class RayWorkers:
                     if tries[over.name] < MOST:
                         waiting.appendleft(over)
                     else:
-                        yield "died", over, f"its worker was lost {MOST} times"
+                        yield "died", over, f"its worker was lost {MOST} times, at last: {crew.fault}"
                 else:
-                    self._fetch(over, ended, packed)
+                    ended = self._fetched(over, ended, packed)
                     mark_end(Path(over.folder), ended[0])
                     if ended[0] == "broken" and tries[over.name] < MOST:
                         waiting.append(over)
@@ -122,11 +125,17 @@ class RayWorkers:
         url = "" if self._results == SENT else self._results
         return Errand(assignment, pack(Path(assignment.folder)), url)
 
-    def _fetch(self, assignment: Assignment, ended: HowItEnded, packed: bytes) -> None:
-        """Have the finished run in its folder."""
+    def _fetched(self, assignment: Assignment, ended: HowItEnded, packed: bytes) -> HowItEnded:
+        """How it ended, once the finished run is in its folder."""
         if self._results == SHARED or ended[0] != "done":
-            return
-        unpack(packed or kept_at(self._results, assignment.name), Path(assignment.folder))
+            return ended
+        try:
+            unpack(packed or kept_at(self._results, assignment.name), Path(assignment.folder))
+        except FolderBusyError as error:
+            return "left", str(error)
+        except RotaError as error:
+            return "failed", str(error)
+        return ended
 
     def _refuse_others(self, home: Path) -> None:
         """Refuse nodes that would not do the same: with other versions, or that do not see the folder."""
@@ -136,28 +145,25 @@ class RayWorkers:
         mark = home / f".seen-{uuid.uuid4().hex}"
         shown = str(mark) if self._results == SHARED else ""
         look = self._ray.remote(_look)
-        nodes = {node["NodeID"]: node["NodeManagerHostname"] for node in self._ray.nodes() if node["Alive"]}
+        nodes = [node for node in self._ray.nodes() if node["Alive"] and _room(node["Resources"], self._needs)]
+        there = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in nodes]
         try:
             mark.touch()
-            asked = {
-                look.options(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote(
-                    shown
-                ): host
-                for node, host in nodes.items()
-            }
-            found = dict(zip(asked.values(), self._ray.get(list(asked), timeout=LOOK), strict=True))
+            asked = [look.options(num_cpus=0, scheduling_strategy=own).remote(shown) for own in there]
+            found = self._ray.get(asked, timeout=LOOK)
         except self._ray.exceptions.GetTimeoutError as error:
             raise RotaError(
                 f"--on ray expects nodes that answer within {LOOK:.0f} s. Found one that does not."
             ) from error
         except self._ray.exceptions.RayError as error:
             raise RotaError(
-                f"--on ray expects rota on every node. Found one that cannot begin: {_last_line(str(error))}"
+                f"--on ray expects rota on every node. Found one that cannot begin: {last_line(str(error))}"
             ) from error
         finally:
             mark.unlink(missing_ok=True)
         here = _versions()
-        for host, (versions, sees) in found.items():
+        for node, (versions, sees) in zip(nodes, found, strict=True):
+            host = node["NodeManagerHostname"]
             if versions != here:
                 raise RotaError(
                     f"--on ray expects the same versions everywhere, since others give other numbers. Found "
@@ -168,103 +174,6 @@ class RayWorkers:
                     f"--on ray expects a folder that all nodes share. Found that {host} cannot write into {home}. "
                     f"Choose another --out, or have results sent: --on ray:results=sent."
                 )
-
-
-class _Crew:
-    """Workers that are there, and what they are doing. One that was lost is replaced where there is room."""
-
-    def __init__(self, ray: Any, needs: dict[str, float], size: int) -> None:
-        self._ray = ray
-        self._remote = ray.remote(_Trainer).options(**needs)
-        self._workers = [_RayWorker(self._remote) for _ in range(size)]
-        self._failed = 0  # starts, one after the other
-        self._seen = time.monotonic()  # when there was a worker
-
-    @property
-    def busy(self) -> bool:
-        return any(worker.assignment is not None for worker in self._workers)
-
-    def free(self) -> _RayWorker | None:
-        """One that is there and has nothing to do."""
-        return next((worker for worker in self._workers if worker.pending is None), None)
-
-    def next_end(self) -> tuple[Assignment | None, HowItEnded | None, bytes]:
-        """What has ended, how, and what it sent; without how it ended where its worker was lost; nothing where nothing
-        has happened for a while."""
-        by_pending = {worker.pending: worker for worker in self._workers if worker.pending is not None}
-        ready, _ = self._ray.wait(list(by_pending), num_returns=1, timeout=TICK)
-        if not ready:
-            self._lose_patience()
-            return None, None, b""
-        worker = by_pending[ready[0]]
-        assignment, worker.pending, worker.assignment = worker.assignment, None, None
-        try:
-            said = self._ray.get(ready[0])
-        except self._ray.exceptions.RayError as error:
-            self._replace(worker, error if assignment is None else None)
-            return assignment, None, b""
-        self._failed, self._seen = 0, time.monotonic()
-        if assignment is None:
-            worker.where = said
-            return None, None, b""
-        return assignment, *said
-
-    def dismiss(self) -> None:
-        """Nothing is done any more."""
-        for worker in self._workers:
-            self._ray.kill(worker.actor)
-
-    def _replace(self, worker: _RayWorker, at_start: Exception | None) -> None:
-        self._failed += at_start is not None
-        if self._failed > MOST:
-            raise RotaError(f"--on ray expects workers that can begin. Found none: {_last_line(str(at_start))}")
-        self._workers.remove(worker)
-        self._ray.kill(worker.actor)  # it may only be out of reach
-        self._workers.append(_RayWorker(self._remote))
-
-    def _lose_patience(self) -> None:
-        if any(worker.where for worker in self._workers):
-            self._seen = time.monotonic()
-        if time.monotonic() - self._seen > ALONE:
-            raise RotaError(
-                f"--on ray expects room for at least one worker within {ALONE / 60:.0f} minutes. Found none. The same "
-                f"command goes on where this one ends."
-            )
-
-
-class _RayWorker:
-    def __init__(self, remote: Any) -> None:
-        self.actor = remote.remote(os.getcwd(), {name: own for name, own in os.environ.items() if name[:5] == "ROTA_"})
-        self.pending: Any = self.actor.where.remote()
-        self.assignment: Assignment | None = None
-        self.where = ""  # until it is there
-
-    def begin(
-        self, errand: Assignment | Errand, assignment: Assignment, work: Callable[[Assignment], HowItEnded]
-    ) -> None:
-        self.assignment, self.pending = assignment, self.actor.work.remote(errand, work)
-
-
-# On the nodes
-
-
-class _Trainer:
-    """A process of a node. Files that a plan names are looked for where the command was given, if that is there."""
-
-    def __init__(self, place: str, environment: dict[str, str]) -> None:
-        for name, own in environment.items():
-            os.environ.setdefault(name, own)
-        with contextlib.suppress(OSError):
-            os.chdir(place)
-
-    def where(self) -> str:
-        import ray
-
-        node = ray.get_runtime_context().get_node_id()
-        return f"process {os.getpid()} on {platform.node()}, node {node}"
-
-    def work(self, errand: Assignment | Errand, work: Callable[[Assignment], HowItEnded]) -> tuple[HowItEnded, bytes]:
-        return errand.work(work) if isinstance(errand, Errand) else (work(errand), b"")
 
 
 def _look(mark: str) -> tuple[dict[str, str], bool]:
@@ -296,7 +205,7 @@ def _connect(ray: Any, address: str) -> None:
     asked = address or os.environ.get("RAY_ADDRESS", "auto")
     try:
         trial = subprocess.run([sys.executable, "-c", TRIAL, asked], capture_output=True, text=True, timeout=ANSWER)
-        fault = _last_line(trial.stderr) if trial.returncode else ""
+        fault = last_line(trial.stderr) if trial.returncode else ""
     except subprocess.TimeoutExpired:
         fault = f"no answer within {ANSWER:.0f} s"
     if fault:
@@ -304,7 +213,10 @@ def _connect(ray: Any, address: str) -> None:
             f"--on ray expects a cluster {'that this machine is part of' if asked == 'auto' else f'at {asked}'}. Found "
             f"none ({fault}). Start one with `ray start --head`, or give --on ray://HOST:PORT."
         )
+    handler = signal.getsignal(signal.SIGTERM)
     ray.init(asked, log_to_driver=False, logging_level="ERROR", configure_logging=False)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)  # Ray would end this process without a word
 
 
 def _room(has: dict[str, float], needs: dict[str, float]) -> int:
@@ -317,9 +229,3 @@ def _counted(count: int, what: str) -> str:
 
 def _told(versions: dict[str, str]) -> str:
     return ", ".join(f"{name} {own}" for name, own in versions.items())
-
-
-def _last_line(text: str) -> str:
-    """The last line that says something: what Ray tells ends with the reason."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1].rstrip(".")[:300] if lines else "nothing was said"
