@@ -46,6 +46,7 @@ def slurm(tmp_path):
     return {**os.environ, "PATH": path, "SLURM_STAND_IN": str(state), "TMPDIR": str(private), "COLUMNS": "200"}
 
 
+@pytest.mark.slow
 def test_an_array_trains_what_this_machine_would_with_the_arguments_asked_for(slurm, tmp_path):
     flags = ["--methods", "uniform,exp3s", "--without", ",".join(PLAIN), "--tasks", "digits", "--seeds", "0"]
     flags += ["--steps", 30, "--device", "cpu", "--out", tmp_path / "array"]
