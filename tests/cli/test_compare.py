@@ -118,6 +118,27 @@ def test_claims_are_registered_before_the_runs_and_judged_as_they_were(rota_main
 
 
 @pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        ({"than": "nobody"}, "Unknown variant of a claim 'nobody'"),
+        ({"of": "slow"}, "Found lr, too. Add them to `differ`"),
+        ({"of": "slow", "differ": ["bach_size"]}, "may differ 'bach_size'. Did you mean 'batch_size'?"),
+        ({"printed": -1}, "claim 1: 1 wrong field"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["compare", "claims"])
+def test_claims_that_no_run_could_bear_out_are_found_before_there_is_one(rota_main, tmp_path, verb, claim, sentence):
+    variants = {"slow": {"lr": 1e-4}, "other": {"method": "union"}}
+    claims = [{"says": "x", "of": "other", "than": "uniform", **claim}]
+    file = tmp_path / "file.yaml"
+    file.write_text(yaml.safe_dump({"common": {"tasks": ["digits"]}, "variants": variants, "claims": claims}))
+    flags = ("--dry-run",) if verb == "compare" else ("--out", tmp_path / "registered.json", "--register")
+    code, _, err = rota_main(verb, *flags, file)
+    assert (code, sentence in " ".join(err.split())) == (0 if verb == "compare" else 2, True), err
+    assert [path.name for path in tmp_path.iterdir()] == ["file.yaml"]
+
+
+@pytest.mark.parametrize(
     ("flags", "sentence"),
     [
         ((), "or --register with an experiment file. Found neither"),

@@ -14,8 +14,8 @@ from rota.cli._comparisons import read_comparison
 from rota.cli._console import open_console
 from rota.cli._fields import USUAL, numbers, read_fields, with_plan_flags
 from rota.cli._tables import print_whole
-from rota.comparisons import make_comparison, register_claims
-from rota.errors import RotaError
+from rota.comparisons import Comparison, make_comparison, register_claims
+from rota.errors import RotaError, unknown_name
 from rota.runlog import find_runs, registration_beside
 
 if TYPE_CHECKING:
@@ -70,11 +70,10 @@ def claims(
 
 
 def _register(file: Path, out: Path | None, fields: dict[str, Any], seeds: str, full: bool) -> None:
-    from rota.analysis import read_claims  # late: it takes a moment
-
     comparison = make_comparison(read_fields(file, "claims:"), fields, numbers(seeds, "seeds"), str(file), full)
-    if not read_claims(comparison.claims, str(file)):
+    if not comparison.claims:
         raise RotaError(f"Expected claims in {file}. Found none.")
+    check_claims(comparison, str(file))
     folder = Path("runs") / file.stem
     path = out or registration_beside(folder)
     beside = path.with_name(path.name.removesuffix(".registered.json"))
@@ -85,6 +84,23 @@ def _register(file: Path, out: Path | None, fields: dict[str, Any], seeds: str, 
     told = f"{len(content['claims'])} claims about {len(content['plans'])} variants, seeds {content['seeds']}"
     console.print(f"Registered {told} in {path}", highlight=False, markup=False, soft_wrap=True)
     console.print(f"Their hash, to keep elsewhere: {content['hash']}", highlight=False, markup=False, soft_wrap=True)
+
+
+def check_claims(comparison: Comparison, source: str) -> None:
+    """Refuse claims that no run could bear out: about variants or fields that there are none of, or about variants that
+    differ in more than they may."""
+    from rota.analysis import other_fields, read_claims  # late: it takes a moment
+
+    plans = {cell.variant: cell.plan.model_dump(mode="json") for cell in comparison.cells}
+    for claim in read_claims(comparison.claims, source):
+        for variant in (claim.of, *([claim.than] if isinstance(claim.than, str) else [])):
+            if variant not in plans:
+                raise unknown_name("variant of a claim", variant, plans)
+        if isinstance(claim.than, str) and (others := other_fields(plans[claim.of], plans[claim.than], claim.differ)):
+            raise RotaError(
+                f"{source}: '{claim.says}' expects {claim.of} and {claim.than} to differ in {', '.join(claim.differ)} "
+                f"alone. Found {', '.join(others)}, too. Add them to `differ` of the claim, or make the variants alike."
+            )
 
 
 def _show(folder: Path, file: Path | None, markdown: bool, registered: Path, named: bool) -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rota.cli._claims import check_claims
 from rota.cli._completion import method_lists
 from rota.cli._console import open_console, tell
 from rota.cli._dry_run import DryRun, Trainings, show_runs
@@ -106,6 +107,10 @@ def compare(
         raise RotaError("A comparison expects --methods, such as uniform,exp3s. Found --method.")
     source = str(file) if file else "the flags"
     comparison = make_comparison(content, fields, numbers(seeds, "seeds"), source, full)
+    try:
+        check_claims(comparison, source)
+    except RotaError as error:  # some may be right, and runs are worth having
+        tell(f"Not all of its claims can be judged. {error}")
     folder = out or Path("runs") / (file.stem if file else "compare")
     if dry_run:
         show_comparison(comparison if cell is None else comparison.only(cell), folder, jobs or 1)

@@ -42,7 +42,7 @@ def register_claims(comparison: Comparison, path: Path, source: str) -> dict[str
         create_json(path, content)
     except FileExistsError as error:
         raise RotaError(
-            f"Expected no registration yet at {path}. Found one, which is not replaced. Name another file with --out."
+            f"Expected no registration yet at {path}. Found one, which is not replaced. Write it to another file."
         ) from error
     except OSError as error:
         raise RotaError(f"Expected a place that can be written at {path}. Found: {error.strerror}.") from error
