@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rota.analysis import Claim, judge, read_claims
+from rota.analysis import Claim, judge, other_fields, read_claims
 from rota.errors import RotaError
 from rota.testing import written_run
 
@@ -107,3 +107,10 @@ def test_a_verdict_says_where_an_effect_is_smaller_than_printed(tmp_path):
 def test_claims_that_make_no_sense_are_refused(own, sentence):
     with pytest.raises(RotaError, match=sentence):
         read_claims([{"says": "x", "of": "a", "than": "b", **own}], "claims.yaml")
+
+
+def test_a_field_that_another_version_did_not_have_is_no_difference():
+    old, new = {"method": "uniform", "lr": 0.1}, {"method": "exp3s", "lr": 0.1, "patience": 3}
+    assert other_fields(old, new, ["method"]) == []
+    assert other_fields({**old, "rows": {}}, {**new, "rows": {"rte": 5}}, ["method"]) == ["rows.rte"]
+    assert other_fields({**old, "seed": 0, "device": "cpu"}, {**new, "seed": 1, "device": "auto"}, ["method"]) == []

@@ -31,7 +31,8 @@ def other_fields(one: Mapping[str, Any], other: Mapping[str, Any], may: Iterable
     for name in set(allowed) - set(USUALLY):
         if name.partition(".")[0] not in {**one, **other}:
             raise unknown_name("field in which variants may differ", name, {**one, **other})
-    plans = flat(one), flat(other)
+    shared = one.keys() & other.keys()  # another version of rota may have had other fields
+    plans = tuple(flat({name: plan[name] for name in plan if name in shared}) for plan in (one, other))
     fields = dict.fromkeys(field for plan in plans for field in plan)
     return [
         field

@@ -66,7 +66,7 @@ class Registration:
     def changes(self, runs: Mapping[str, Sequence[Run]]) -> list[str]:
         """In what the runs of the variants are not those that were planned."""
         found = [f"the variant {name} was added" for name in runs if name not in self.plans]
-        added = {run.plan["seed"] for own in runs.values() for run in own} - set(self.seeds)
+        added = {run.plan.get("seed", 0) for own in runs.values() for run in own} - set(self.seeds)
         found += [f"the seeds {', '.join(map(str, sorted(added)))} were added"] if added else []
         for variant in runs.keys() & self.plans.keys():
             told = (told for run in runs[variant] for told in self._changed(self.plans[variant], run.plan))
@@ -75,7 +75,7 @@ class Registration:
 
     def _changed(self, planned: Mapping[str, Any], plan: Mapping[str, Any]) -> list[str]:
         given = {name: value for name, value in planned.items() if value not in FILLED_IN}
-        now = {name: plan.get(name) for name in given}
+        now = {name: plan[name] for name in given if name in plan}
         may = ["steps"] if self.budget == "forwards" else []  # which follow from the measured costs
         then, there = flat(given), flat(now)
         return [

@@ -133,7 +133,7 @@ def judge(
 
 def _finished(folder: Path, names: Sequence[str]) -> dict[int, Run]:
     runs = [Run(folder / name) for name in names if (folder / name / SUMMARY).is_file()]
-    return {run.plan["seed"]: run for run in runs}
+    return {run.plan.get("seed", 0): run for run in runs}
 
 
 def _difference(claim: Claim, runs: Mapping[str, Mapping[int, Run]]) -> Difference:

@@ -13,7 +13,6 @@ from rich.table import Table
 from rota.cli._comparisons import read_comparison
 from rota.cli._console import open_console
 from rota.cli._fields import USUAL, numbers, read_fields, with_plan_flags
-from rota.cli._tables import print_whole
 from rota.comparisons import Comparison, make_comparison, register_claims
 from rota.errors import RotaError, unknown_name
 from rota.runlog import find_runs, registration_beside
@@ -123,7 +122,7 @@ def _show(folder: Path, file: Path | None, markdown: bool, registered: Path, nam
     if markdown:
         console.print(_markdown(verdicts, statuses), highlight=False, markup=False, soft_wrap=True)
     else:
-        print_whole(console, verdict_table(content.get("about", ""), verdicts, statuses))
+        console.print(verdict_table(content.get("about", ""), verdicts, statuses))
     for line in [*correction(verdicts), *_registered(found, found.changes(begun) if found else [])]:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
