@@ -233,3 +233,27 @@ def test_claims_need_a_comparison(rota_main, tmp_path):
     code, _, err = rota_main("claims", tmp_path)
     assert code == 2
     assert "Expected the folder of a comparison" in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"registered": "yesterday"}, "expects a time. Found 'yesterday'"),
+        ({"claims": []}, "'claims' expects"),
+        ({"plans": ["uniform"]}, "'plans' expects"),
+        ({"hash": "0" * 64}, "it was changed after it was written"),
+        ({"seeds": [0, 1, 2, 3]}, "it was changed after it was written"),
+        (None, "expected JSON"),
+    ],
+)
+def test_a_damaged_registration_is_refused_with_a_sentence(rota_main, tmp_path, change, sentence):
+    file, place = tmp_path / "file.yaml", tmp_path / "runs.registered.json"
+    claims = [{"says": "x", "of": "exp3s", "than": "uniform"}]
+    file.write_text(yaml.safe_dump({"common": {"tasks": ["digits"]}, "methods": ["exp3s"], "claims": claims}))
+    code, _, err = rota_main("claims", "--register", file, "--out", place)
+    assert code == 0, err
+    place.write_text("[" if change is None else json.dumps({**json.loads(place.read_text()), **change}))
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "comparison.json").write_text(json.dumps({"variants": {"exp3s": [], "uniform": []}}))
+    code, _, err = rota_main("claims", tmp_path / "runs")
+    assert (code, sentence in " ".join(err.split())) == (2, True), err
