@@ -76,6 +76,38 @@ def test_only_the_last_layers_drop_and_copies_of_what_comes_before_have_masks_of
     torch.testing.assert_close(answers(model, inputs, 4, scope=1, layers=1, at_once=1), found, atol=1e-5, rtol=1e-5)
 
 
+class Block(nn.Module):
+    """A layer as the compiler meets them: with a forward of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.drop, self.outer = nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.outer(self.drop(self.inner(x)))
+
+
+def test_compiled_layers_share_masks_and_are_not_compiled_again_for_them():
+    torch.manual_seed(0)
+    block, rows, compiled = Block(), torch.randn(4, 3), []
+
+    @torch.no_grad()
+    def passes():
+        with mc_dropout(block, seed=1, consistent=True) as masks:
+            for k in range(6):
+                masks.passes = [k]
+                yield block(rows)
+
+    plain = list(passes())
+    block.compile(backend=lambda graph, _: compiled.append(graph) or graph.forward)
+    block(rows)
+    before = len(compiled)
+    assert before > 0
+    for found, expected in zip(passes(), plain, strict=True):
+        torch.testing.assert_close(found, expected)
+    assert len(compiled) == before
+
+
 def copies_of_one_row(sharpness, consistent, passes=2000):
     """What 2,000 passes say of ten copies of one row."""
     torch.manual_seed(0)

@@ -58,6 +58,8 @@ class CapturedProbes:
     ) -> Captured | None:
         if self._capturer.gave_up or not isinstance(rows, SupportsDeviceRows):
             return None
+        if passes is not None and passes.masks is not None:  # a captured pass would have the same masks each time
+            return None
         width = self._row_store.width([(rows, ids)])
 
         def make() -> Pass:

@@ -54,8 +54,17 @@ def mc_dropout(
         for module in stochastic:
             module.training = True  # not `train`, which children would hear
         torch.manual_seed(seed)
-        with masks.on() if masks else contextlib.nullcontext():
+        if masks is None:
+            yield None
+            return
+        with _uncompiled(model), masks.on():
             yield masks
+
+
+def _uncompiled(model: nn.Module) -> contextlib.AbstractContextManager[Any]:
+    """Compiled layers would be compiled again for the masks of each pass. Without them the compiler is not loaded."""
+    compiled = any(module._compiled_call_impl is not None for module in model.modules())
+    return torch.compiler.set_stance("force_eager") if compiled else contextlib.nullcontext()
 
 
 def refuse_without_dropout(model: nn.Module, scope: Scope = "all", consistent: bool = False) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from rota.engine import Passes, probe
+from rota.engine import Passes
 from rota.errors import RotaError
 from rota.evaluation import RunAccess, collect_row_stats, rows_within, usual_rows
 from rota.feedback import Feedback
@@ -69,9 +68,8 @@ class SurveyFeed(Feed):
             place = (step, number) if score.joint else (step, number, run.shard.rank)
             seed = integer(run.seed, "survey", *place)
             with mc_dropout(run.model, survey.scope, seed, score.joint) as masks:
-                look = run.probe if masks is None else functools.partial(probe, run.model)
                 passes = Passes(survey.passes, layers, min(survey.passes, fitting), masks)
-                row_stats = collect_row_stats(look, task, rows, most, run.shard, run.gather, score.measure, passes)
+                row_stats = collect_row_stats(run.probe, task, rows, most, run.shard, run.gather, score.measure, passes)
             loss = float(row_stats["nll"].double().mean())
             found[name] = {"uncertainty": score.reduce(row_stats), "loss": loss if math.isfinite(loss) else None}
         self._add_values(found)
