@@ -222,9 +222,9 @@ def test_what_is_missing_is_said(missing, code, sentence):
             "rota: A search for ratios needs the package optuna. Install it: pip install 'rota[search]'.\n",
         ),
         (
-            "plotly",
+            "scipy",
             ["compare", "--methods", "exp3s"],
-            "rota: The report needs the package plotly. Install it: pip install 'rota[report]'.\n",
+            "rota: A table with intervals needs the package scipy. Install it: pip install 'rota[report]'.\n",
         ),
     ],
 )
@@ -234,6 +234,17 @@ def test_the_command_line_says_what_is_missing_before_anything_is_trained(missin
     assert done.stderr.splitlines(keepends=True)[-1] == sentence
     assert done.returncode == 2
     assert not list(tmp_path.rglob("log.jsonl"))
+
+
+def test_a_comparison_without_plotly_has_tables_and_no_page(tmp_path):
+    flags = ["compare", "--methods", "exp3s", "--tasks", "digits", "--without", "union,proportional,temperature"]
+    flags += ["--steps", "4", "--seeds", "0,1", "--device", "cpu", "--out", "c"]
+    code = f"import os; os.chdir({str(tmp_path)!r}); sys.argv = ['rota', *{flags!r}]\n"
+    done = python_without({"plotly"}, code + "from rota.__main__ import main; main()")
+    assert done.returncode == 0, done.stderr
+    assert "There will be tables and no page, which needs plotly. Later, elsewhere: rota report c" in done.stderr
+    assert "By task, percent" in done.stdout
+    assert not (tmp_path / "c" / "report.html").exists()
 
 
 def test_every_method_can_be_named_without_torch():

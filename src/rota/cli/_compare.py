@@ -30,7 +30,7 @@ from rota.comparisons import (
     run_comparison,
     train_marked,
 )
-from rota.errors import RotaError
+from rota.errors import RotaError, missing_package
 from rota.methods import METHODS
 from rota.runlog import Run, write_json
 from rota.workers import HERE, Workers, open_workers, read_place
@@ -119,9 +119,13 @@ def compare(
         _train_one(comparison, cell, folder, place.name)
         return
     tell(f"{folder}: {len(comparison.cells)} runs of {', '.join(comparison.variants)}")
-    from rota.report import refuse_without_packages  # late: it takes a moment
+    from rota.report import DRAWING, missing_here  # late: it takes a moment
 
-    refuse_without_packages()
+    if package := missing_here("scipy"):
+        raise missing_package("A table with intervals", package, "report")
+    page = folder / "report.html"
+    if package := missing_here(*DRAWING):
+        tell(f"There will be tables and no page, which needs {package}. Later, elsewhere: rota report {folder}")
     console = open_console()
     with open_workers(on, jobs, *needs_of([cell.plan for cell in comparison.cells])) as workers:
         folder.mkdir(parents=True, exist_ok=True)
@@ -133,7 +137,10 @@ def compare(
         write_json(folder / COMPARISON, comparison.described())
         runs, ended = _train(comparison, folder, workers, console)
     if runs:
-        _show(comparison, runs, folder, interval, console)
+        _show(comparison, runs, None if package else page, interval, console)
+        if comparison.claims:
+            line = f"What is claimed about it: rota claims {folder}"
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
     if queued := ended["queued"]:
         line = f"Queued: {', '.join(queued)}. Not in the tables yet. Later, the same command without --on adds them."
         console.print(line, highlight=False, markup=False, soft_wrap=True)
@@ -212,7 +219,7 @@ def _train(
 def _show(
     comparison: Comparison,
     runs: dict[tuple[str, int], Run],
-    folder: Path,
+    page: Path | None,
     interval: Literal["t", "bootstrap"],
     console: Console,
 ) -> None:
@@ -226,11 +233,9 @@ def _show(
     costs = {cost.group.name: cost for cost in all_costs(groups)}
     print_whole(console, _summary(comparison, scores, costs))
     print_whole(console, _by_task(scores))
-    page = folder / "report.html"
-    write_report(in_order, page, baseline=comparison.baseline, names=names)
-    console.print(f"The report is in {page}", highlight=False, markup=False, soft_wrap=True)
-    if comparison.claims:
-        console.print(f"What is claimed about it: rota claims {folder}", highlight=False, markup=False, soft_wrap=True)
+    if page is not None:
+        write_report(in_order, page, baseline=comparison.baseline, names=names)
+        console.print(f"The report is in {page}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _summary(comparison: Comparison, scores: ScoreTable, costs: Mapping[str, Cost]) -> Table:

@@ -7,14 +7,16 @@ from rota.report._page import ReportPage, Section
 from rota.report._picture import write_picture
 from rota.report._plots import figure_html
 from rota.report._simulation import write_simulation
-from rota.report._templates import refuse_without_packages
+from rota.report._templates import DRAWING, missing_here, refuse_without_packages
 from rota.report._write import report_text, write_report
 
 __all__ = [
+    "DRAWING",
     "ReportPage",
     "Section",
     "figure_html",
     "inline_html",
+    "missing_here",
     "model_card",
     "refuse_without_packages",
     "report_text",

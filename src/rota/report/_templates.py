@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 FILTERS = {"counted": counted}
+DRAWING = ("plotly", "jinja2")
+"""Packages without which there is no page, but there are tables."""
 COMPACT = {"separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}  # figures are most of the page
 
 
@@ -27,11 +29,22 @@ def refuse_without_packages() -> None:
 
     >>> refuse_without_packages()  # says nothing: plotly, jinja2 and scipy are there
     """
-    for package in ("plotly", "jinja2", "scipy"):
+    if package := missing_here(*DRAWING, "scipy"):
+        raise not_installed(package)
+
+
+def missing_here(*packages: str) -> str | None:
+    """The first of these packages that is not installed.
+
+    >>> missing_here("jinja2", "no_such_package")
+    'no_such_package'
+    """
+    for package in packages:
         try:
             import_module(package)
-        except ImportError as error:
-            raise not_installed(package) from error
+        except ImportError:
+            return package
+    return None
 
 
 def render(template: str, /, **values: Any) -> Markup:
