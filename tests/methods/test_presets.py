@@ -70,6 +70,14 @@ def test_a_plan_wins_over_a_preset_and_wrong_options_are_refused_by_its_name():
         preset(METHODS["exp3s"], "exp3s@wrong", "", "", {"eta": -1.0}).checked({})
 
 
+def test_a_grid_is_typed_with_commas_and_one_number_is_a_grid_too():
+    printed = METHODS["counterfactual@paper"]
+    for typed, grid in (("0.1, 0.5", (0.1, 0.5)), (0.5, (0.5,)), ([0.1, 1], (0.1, 1.0)), ("0.5", (0.5,))):
+        assert printed.checked({"entropies": typed}).entropies == grid
+    with pytest.raises(RotaError, match="'entropies' expects tuple, found True"):
+        printed.checked({"entropies": True})
+
+
 def test_step_sizes_that_sum_to_200_whatever_the_length_of_the_run():
     assert METHODS["exp3s@paper"].make({"eta_steps": 200}, CONTEXT).policy.eta == 0.2
     glue = RunContext({"a": 1, "b": 1}, {"a": 1, "b": 1}, steps=200_000, seed=0)

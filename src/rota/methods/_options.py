@@ -95,6 +95,8 @@ def checked(model: type[Options], given: Mapping[str, Any], owner: str) -> Optio
 
 
 def _parsed(field: FieldInfo | None, value: Any) -> Any:
+    if field is not None and type(value) in (int, float) and get_origin(field.annotation) is tuple:
+        return [value]  # a list of one, of which YAML makes a number
     if field is None or not isinstance(value, str):
         return value
     origins = {get_origin(part) or part for part in (*get_args(field.annotation), field.annotation)}
