@@ -87,6 +87,23 @@ def test_an_exception_ends_all_works_and_their_threads():
     assert threading.active_count() == before
 
 
+def test_what_goes_wrong_on_the_way_out_keeps_nobody():
+    def work(name):
+        if name == "bad":
+            give_way()
+            raise ValueError("no")
+        try:
+            while True:
+                give_way()
+        finally:
+            raise KeyError("on the way out")
+
+    before = threading.active_count()
+    with pytest.raises(ValueError, match="no"):
+        results(Turns(work), ["endless", "bad"], places=2)
+    assert threading.active_count() == before
+
+
 def test_a_keyboard_interrupt_lets_the_others_end_by_themselves():
     saved = []
 

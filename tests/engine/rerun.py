@@ -39,5 +39,5 @@ class Rerun:
 
 
 def leaves(found):
-    tensors = found.values() if isinstance(found, dict) else [found]
+    tensors = found.values() if isinstance(found, dict) else [] if found is None else [found]
     return [tensor.detach() for tensor in tensors]

@@ -70,3 +70,11 @@ def unchanged(model: nn.Module, device: torch.device) -> Iterator[None]:
         with torch.no_grad():
             for buffer, copy in buffers:
                 buffer.copy_(copy)
+
+
+def said(error: Exception) -> str:
+    """What went wrong, in one line."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return "the GPU has too little memory"
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:200]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from rota.engine._blocks import as_if_capturing, compile_blocks, repeated_blocks, uncompile_blocks
-from rota.engine._capture import CudaGraphs, Graphs, Result, unchanged
+from rota.engine._capture import CudaGraphs, Graphs, Result, said, unchanged
 from rota.engine._pass import Pass
 from rota.engine._repeatable import repeatably
 from rota.errors import RotaError
@@ -98,11 +98,11 @@ class Capturer:
         except Exception as error:
             self._model.zero_grad(set_to_none=True)
             if self._blocks:  # the next work is captured without the compiler
-                self.explain(f"the layers are not compiled: {_said(error)}")
+                self.explain(f"the layers are not compiled: {said(error)}")
                 self.close()
                 self._graphs = CudaGraphs(self._device)  # the memory of the failed one cannot be used any more
             else:
-                self.give_up(f"steps are not captured: {_said(error)}")
+                self.give_up(f"steps are not captured: {said(error)}")
             return None
         self.captures += 1
         self.seconds += time.perf_counter() - began
@@ -137,10 +137,3 @@ class Capturer:
     def _rehearse(self, rehearsal: Callable[[], object]) -> None:
         with as_if_capturing() if self._blocks else contextlib.nullcontext():
             repeatably(rehearsal)
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, torch.OutOfMemoryError):
-        return "the GPU has too little memory"
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:200]

@@ -13,6 +13,8 @@ from rota.engine._graph import GraphEngine
 from rota.engine._learner import Learner
 from rota.engine._own_objects import Trainer
 from rota.engine._stack_engine import StackEngine
+from rota.engine._text_engine import TextEngine
+from rota.models import MultiTaskModel, StackedTexts, stacked
 from rota.settings import Settings
 from rota.tasks import Task
 
@@ -41,8 +43,11 @@ def make_engine(
     >>> type(make_engine(model, tasks, settings, Accelerator(cpu=True))).__name__
     'EagerEngine'
     """
-    captured = settings.engine in ("graph", "compile")
+    on_gpu = accelerator.device.type == "cuda"
+    captured = settings.engine in ("graph", "compile") or (settings.engine == "stack" and on_gpu)
     learner = Learner(model, tasks, settings, accelerator, captured, own)
     if settings.engine == "stack":
-        return StackEngine(learner)
+        assert isinstance(learner.model, MultiTaskModel), "the settings see to it"
+        texts = stacked(learner.model.encoder)
+        return TextEngine(learner, tasks, texts) if isinstance(texts, StackedTexts) else StackEngine(learner)
     return GraphEngine(learner, tasks) if captured else EagerEngine(learner)

@@ -4,11 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
 Result = TypeVar("Result")
+
+
+class KernelChoice(NamedTuple):
+    """What this process asks of kernels; by default what repeats.
+
+    Args:
+        strict: Only those that repeat.
+        lenient: Where there is none, any, with a warning.
+        fills: Memory is filled before it is written.
+        planned: cuDNN may plan attention.
+        searched, fixed: cuDNN may try several convolutions; takes one that repeats.
+    """
+
+    strict: bool = True
+    lenient: bool = False
+    fills: bool = False  # nobody reads it
+    planned: bool = False
+    searched: bool = False
+    fixed: bool = True
+
+
+def kernel_choice() -> KernelChoice:
+    """What is asked of kernels now.
+
+    >>> kernel_choice().strict
+    False
+    """
+    return KernelChoice(
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+        _memory().fill_uninitialized_memory,
+        torch.backends.cuda.cudnn_sdp_enabled(),
+        torch.backends.cudnn.benchmark,
+        torch.backends.cudnn.deterministic,
+    )
+
+
+def choose_kernels(choice: KernelChoice) -> None:
+    """From now on."""
+    torch.use_deterministic_algorithms(choice.strict, warn_only=choice.lenient)
+    _memory().fill_uninitialized_memory = choice.fills
+    torch.backends.cuda.enable_cudnn_sdp(choice.planned)
+    torch.backends.cudnn.benchmark = choice.searched
+    torch.backends.cudnn.deterministic = choice.fixed
+
+
+def _memory() -> Any:
+    return torch.utils.deterministic
 
 
 @contextmanager
@@ -25,24 +73,29 @@ def repeatable() -> Iterator[None]:
     >>> torch.are_deterministic_algorithms_enabled()
     False
     """
-    strict, lenient = (
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-    )
-    memory: Any = torch.utils.deterministic
-    fills, planned = memory.fill_uninitialized_memory, torch.backends.cuda.cudnn_sdp_enabled()
-    torch.use_deterministic_algorithms(True)
-    memory.fill_uninitialized_memory = False  # nobody reads it
-    torch.backends.cuda.enable_cudnn_sdp(False)
+    before = kernel_choice()
+    choose_kernels(KernelChoice())
     try:
-        # `flags` would switch cuDNN off by default, and convolutions would take ten times as long.
-        cudnn = torch.backends.cudnn
-        with cudnn.flags(enabled=cudnn.enabled, benchmark=False, deterministic=True, allow_tf32=cudnn.allow_tf32):
-            yield
+        yield
+    finally:
+        choose_kernels(before)
+
+
+@contextmanager
+def in_any_order() -> Iterator[None]:
+    """Inside, torch does not look for kernels that repeat: for work that is the same in any order.
+
+    >>> with repeatable(), in_any_order():
+    ...     torch.are_deterministic_algorithms_enabled()
+    False
+    """
+    strict = torch.are_deterministic_algorithms_enabled()
+    lenient = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(False)
+    try:
+        yield
     finally:
         torch.use_deterministic_algorithms(strict, warn_only=lenient)
-        memory.fill_uninitialized_memory = fills
-        torch.backends.cuda.enable_cudnn_sdp(planned)
 
 
 def repeatably(work: Callable[[], Result]) -> Result:

@@ -17,7 +17,7 @@ from rota.engine._members import own_generator
 from rota.engine._probe import Passes, RowMeasure
 from rota.engine._run_stack import RunStack, StackRows
 from rota.engine._step import AsyncScalars, Outcome, StepPlan
-from rota.models import MultiTaskModel, stacked
+from rota.models import MultiTaskModel, StackedTexts, stacked
 from rota.signals import View
 from rota.tasks import Rows, RowStats, Task
 from rota.turns import places, shared, together
@@ -54,7 +54,7 @@ class StackEngine:
         model, rows = learner.model, learner.settings.batch_size
         assert isinstance(model, MultiTaskModel)
         encode = stacked(model.encoder)
-        assert not isinstance(encode, str), encode
+        assert not isinstance(encode, str | StackedTexts), encode
         model.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
         self._key: tuple[Hashable, ...] = (
             "stack",

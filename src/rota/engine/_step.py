@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,6 +91,19 @@ class AsyncScalars:
             self._arrived.record()
         else:
             self._numbers = numbers.clone()
+
+    def each(self) -> list[AsyncScalars]:
+        """Every one of them by itself; they are sent together.
+
+        >>> [own.tolist() for own in AsyncScalars(torch.tensor([0.5, 0.25])).each()]
+        [[0.5], [0.25]]
+        """
+        found = []
+        for k in range(len(self._numbers)) if self._chosen is None else self._chosen:
+            own = copy.copy(self)
+            own._chosen = [k]
+            found.append(own)
+        return found
 
     def tolist(self) -> list[float]:
         if self._arrived is not None:

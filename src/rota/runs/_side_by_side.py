@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import torch
+from torch import nn
 
 from rota.engine import TorchSurroundings, why_not_stacked
 from rota.plans import Plan, tasks_of
 from rota.runlog import RUN, Run
 from rota.runs._build import make_model
-from rota.tasks import Pictures
-from rota.turns import Turns
+from rota.tasks import Pictures, Task
+from rota.turns import Turns, places
 
 TrainingItem = TypeVar("TrainingItem")
 TrainingResult = TypeVar("TrainingResult")
 
 PLACES = 6
 """Runs in one pass on a CPU: more are not faster, because their activations leave its caches."""
+PLACES_ON_GPU = 32
+"""Runs in one pass on a GPU, at most: more are hardly faster."""
+SHARE = 0.4
+"""Of a GPU's memory that what is kept of all runs may take."""
+BYTES = 50
+"""Of a number of a model, about: it, its momenta and its gradient, copies in half precision, what a pass remembers."""
 
 
 def take_turns(work: Callable[[TrainingItem], TrainingResult]) -> Turns[TrainingItem, TrainingResult]:
@@ -44,25 +51,45 @@ def side_by_side(plan: Plan) -> int:
     >>> side_by_side(make_plan({"tasks": ["toytext"], "device": "cpu"}))
     1
     """
-    if _on_gpu(plan) or plan.start is not None or plan.engine not in ("auto", "stack"):
+    if plan.start is not None or plan.engine not in ("auto", "stack"):
         return 1
-    tasks = tasks_of(plan)
-    small = all(isinstance(task.inputs, Pictures) for task in tasks)  # others may be large, and slow to make
-    return PLACES if small and why_not_stacked(make_model(plan, tasks)) is None else 1
+    tasks, gpu = tasks_of(plan), _on_gpu(plan)
+    small = _small(tasks)
+    faster = not small if gpu else small or plan.engine == "stack"
+    if not faster:
+        return 1
+    model = make_model(plan, tasks)
+    if why_not_stacked(model) is not None:
+        return 1
+    return _fitting(model) if gpu else PLACES
 
 
 def in_company(plan: Plan, folder: Path) -> Plan:
-    """The plan as it is trained beside others: in a stack, unless it says otherwise or was begun otherwise. Also where
-    it happens to be alone, so that its numbers are the same.
+    """The plan as it is trained beside others: in a stack where that is faster, unless it says otherwise or was begun
+    otherwise. On a CPU also where it happens to be alone, so that its numbers are the same.
 
     >>> from rota.plans import make_plan
     >>> in_company(make_plan({"tasks": ["digits"], "device": "cpu"}), Path("new")).engine
     'stack'
     """
-    if plan.engine != "auto" or _on_gpu(plan):
+    if plan.engine != "auto":
         return plan
-    begun = (folder / RUN).is_file()
-    return plan.model_copy(update={"engine": Run(folder).plan["engine"] if begun else "stack"})
+    if (folder / RUN).is_file():
+        return plan.model_copy(update={"engine": Run(folder).plan["engine"]})
+    stacked = places() > 1 if _on_gpu(plan) else _small(tasks_of(plan))
+    return plan.model_copy(update={"engine": "stack"}) if stacked else plan
+
+
+def _small(tasks: Sequence[Task]) -> bool:
+    """Whether they are about pictures: models of texts may be large, and slow to make."""
+    return all(isinstance(task.inputs, Pictures) for task in tasks)
+
+
+def _fitting(model: nn.Module) -> int:
+    """Runs of a model for which a GPU has memory, at most as many as are faster than fewer."""
+    size = sum(parameter.numel() for parameter in model.parameters())
+    room = SHARE * torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
+    return max(1, min(PLACES_ON_GPU, int(room / (size * BYTES))))
 
 
 def _on_gpu(plan: Plan) -> bool:

@@ -9,6 +9,7 @@ from torch import nn
 
 from rota.engine import Trainer, why_not_stacked
 from rota.errors import RotaError
+from rota.models import MultiTaskModel, StackedTexts, stacked
 from rota.settings import Settings
 from rota.streams import Stream
 
@@ -68,7 +69,8 @@ def resolve_engine(settings: Settings, waits: bool, own: Trainer, model: nn.Modu
         engine = "eager"  # nobody expects anything else
     if engine == "stack":
         reason = _why_alone(settings, cuda, own, model)
-        engine = "eager" if reason else "stack"
+        if reason:
+            engine = "graph" if cuda and _why_eager(settings, cuda, own) is None else "eager"
     elif engine != "eager":
         reason = _why_eager(settings, cuda, own)
         engine = "eager" if reason else "compile" if engine == "compile" else "graph"
@@ -80,13 +82,16 @@ def _on_cuda(settings: Settings) -> bool:
 
 
 def _why_alone(settings: Settings, cuda: bool, own: Trainer, model: nn.Module) -> str | None:
+    texts = isinstance(model, MultiTaskModel) and isinstance(stacked(model.encoder), StackedTexts)
     obstacles = {
-        "stacks are for CPUs": cuda,
+        "stacks of pictures are for CPUs": cuda and not texts,
         "accelerator or optimizer are your own": own != Trainer(),
         "several processes train together": int(os.environ.get("WORLD_SIZE", 1)) > 1,
         "gradients are accumulated": settings.accumulate > 1,
-        "stacks train in single precision": settings.precision != "no",
-        "losses are read late": bool(settings.delay),
+        "stacks train in single precision": settings.precision != "no" and not (cuda and settings.precision == "bf16"),
+        "losses are read late": bool(settings.delay) and not texts,
+        "stacks of texts are trained by adamw": texts and settings.optimizer != "adamw",
+        "a step is skipped when its loss is not a number": cuda and settings.on_nan == "skip",
         "each task has momenta of its own": settings.optimizer_per_task,
     }
     reason = next((reason for reason, holds in obstacles.items() if holds), None)

@@ -148,6 +148,8 @@ class Turns(Generic[WorkItem, WorkResult]):
                 except OverError:
                     raise
                 except BaseException as error:  # also that of a training that was asked to end
+                    if self._over:  # it went wrong on the way out, where nobody waits for it
+                        raise OverError from error
                     self._events.put(("raised", item, error))
                 else:
                     self._events.put(("done", item, result))

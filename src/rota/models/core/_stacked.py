@@ -9,7 +9,9 @@ from torch import Tensor
 
 from rota.models.core._conv import SmallConv
 from rota.models.core._features import Encoder, Features
+from rota.models.core._pretrained import Pretrained
 from rota.models.core._stacked_layers import StackedConvolutions
+from rota.models.core._stacked_text import StackedTexts, stacked_texts
 
 Drop = Callable[[Tensor, float], Tensor]
 """Dropout of values [S, B, …] with a probability: every member has a generator of its own."""
@@ -35,7 +37,7 @@ class StackedEncoder(Protocol):
         """
 
 
-def stacked(encoder: Encoder) -> StackedEncoder | str:
+def stacked(encoder: Encoder) -> StackedEncoder | StackedTexts | str:
     """The forward pass of several encoders like this one; a string says why there is none.
 
     >>> import torch
@@ -50,4 +52,6 @@ def stacked(encoder: Encoder) -> StackedEncoder | str:
     """
     if type(encoder) is SmallConv:
         return StackedConvolutions(encoder.layers)
+    if type(encoder) is Pretrained:
+        return stacked_texts(encoder)
     return f"there is no stack of {type(encoder).__name__}"
