@@ -41,7 +41,7 @@ ROOMS = [
         "pretraining",
     ),
     *("curves", "policies", "draws", "runlog", "offpolicy", "search", "simulation"),
-    *("tasks", "callbacks", "data", "models/core", "models/camtl", "models", "signals"),
+    *("tasks", "callbacks", "data", "models/core", "models/camtl", "models/adapters", "models", "signals"),
     *("engine", "evaluation", "streams", "trials", "sources", "mixing", "training"),
     *("plans", "inference", "methods", "runs", "workers", "comparisons"),
     *("integrations", "analysis", "report", "testing", "cli"),

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import importlib.util
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -91,6 +92,21 @@ def transformers_package() -> Any:
     except ImportError as error:
         raise missing_package("A pretrained encoder", "transformers", "text") from error
     return transformers
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """No progress bars and no reports about weights that are left out on purpose."""
+    logging = transformers_package().utils.logging
+    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if bars:
+            logging.enable_progress_bar()
 
 
 def _refuse_code(folder: Path, weights: bool) -> None:

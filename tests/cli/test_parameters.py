@@ -101,8 +101,55 @@ def test_the_parts_of_a_conditioned_run(rota_main, tmp_path, tiny_bert, monkeypa
 
 
 def test_wrong_names_are_refused_with_a_sentence(rota_main, run, tmp_path):
-    assert_refused(rota_main("parameters", "lagre"), "Expected base, large or a run folder", "Did you mean 'large'?")
+    assert_refused(
+        rota_main("parameters", "lagre"), "Expected base, large, an encoder or a run folder", "Did you mean 'large'?"
+    )
     assert_refused(rota_main("parameters", tmp_path / "none"), "Found", "none")
     assert_refused(rota_main("parameters", tmp_path), "Expected a run folder")
-    assert_refused(rota_main("parameters", run, "--tasks", 3), "--tasks expects base or large", "its own tasks")
+    assert_refused(
+        rota_main("parameters", run, "--tasks", 3), "--tasks expects base, large or an encoder", "its own tasks"
+    )
     assert_refused(rota_main("parameters", "--tasks", 0), "Invalid value for '--tasks'")
+
+
+def test_an_encoder_needs_no_weights(rota_main, tmp_path, tiny_bert):
+    (tmp_path / "config.json").write_text((tiny_bert / "config.json").read_text())
+    code, out, err = rota_main("parameters", tmp_path, "--tasks", 2)
+    assert code == 0, err
+    plain, trained, conditional, _ = cells(out, "plain encoder")
+    assert plain == trained == conditional
+    assert cells(out, "alignment") == ["", "", *[f"{16 * 32 + 32:,}"] * 2]
+    assert cells(out, "for each task")[1] == "50.0 %"
+    assert cells(rota_main("parameters", f"camtl:{tmp_path}", "--tasks", 2)[1], "total") == cells(out, "total")
+
+
+def test_an_encoder_that_takes_no_conditional_parts_is_counted_plainly(rota_main, tmp_path):
+    config = {"model_type": "albert", "vocab_size": 50, "embedding_size": 8, "hidden_size": 16}
+    config |= {"num_hidden_layers": 12, "num_attention_heads": 2, "intermediate_size": 32}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    code, out, err = rota_main("parameters", tmp_path, "--json")
+    assert code == 0, err
+    # Tokens, 512 positions and two types of width 8; a layer norm; the projection to 16; one layer, shared by twelve.
+    layer = 4 * (16 * 16 + 16) + (16 * 32 + 32) + (32 * 16 + 16) + 2 * 2 * 16
+    expected = (50 + 512 + 2) * 8 + 2 * 8 + (8 * 16 + 16) + layer
+    assert json.loads(out)["plain"]["total"] == expected
+    assert list(json.loads(out)) == ["plain"]
+    assert_refused(rota_main("parameters", f"camtl:{tmp_path}"), "CA-MTL expects an encoder that is built like BERT")
+
+
+def test_adapters_stand_beside_the_other_counts(rota_main, tiny_bert):
+    flags = ["--adapter", "houlsby:size=64", "--adapter", "pals"]
+    code, out, err = rota_main("parameters", "base", "--tasks", 8, *flags, "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert list(found) == ["released", "defaults", "houlsby:size=64", "pals"]
+    assert found["pals"]["growth"] == pytest.approx(1.13, abs=0.005)
+    assert found["houlsby:size=64"]["base"]["trained"] == 0
+    code, out, err = rota_main("parameters", tiny_bert, "--tasks", 2, "--adapter", "lora:r=3")
+    assert code == 0, err
+    assert cells(out, "low rank changes")[-2:] == [f"{2 * 2 * 2 * 3 * (16 + 16):,}"] * 2
+    assert_refused(rota_main("parameters", "base", "--adapter", "lara"), "Unknown adapter 'lara'", "'lora'")
+
+
+def test_adapters_of_a_run_are_its_own(rota_main, run):
+    assert_refused(rota_main("parameters", run, "--adapter", "lora"), "--adapter expects base, large or an encoder")

@@ -28,7 +28,7 @@ USUAL = frozenset({"tasks", "data", "method", "options", "model", "steps", "batc
 GROUPS = {
     "Tasks and rows": ("only", "target", "rows", "halve_dev", "per_task"),
     "The model": (
-        *("parts", "freeze", "frozen_cache", "start", "embedding"),
+        *("parts", "adapter", "freeze", "frozen_cache", "start", "embedding"),
         *("pooling", "head_hidden", "dropout", "longest"),
     ),
     "Updates": (

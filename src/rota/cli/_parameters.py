@@ -1,8 +1,9 @@
-"""`rota parameters`: what conditioning on tasks adds to an encoder, and what of it is trained."""
+"""`rota parameters`: what a method adds to an encoder, and what of it is trained."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -14,7 +15,7 @@ from rota.cli._console import open_console
 from rota.errors import RotaError, nearest
 
 if TYPE_CHECKING:
-    from rota.models.camtl import Amount, Counted
+    from rota.models.core import Amount, Counted, Pretrained
 
 SIZES = ("base", "large")
 USUAL_TASKS = 9
@@ -24,17 +25,27 @@ AS_PRINTED = (
 
 
 def parameters(
-    model: Annotated[str, typer.Argument(metavar="base|large|RUN", help="a size of BERT, or a run folder")] = "base",
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="base|large|ENCODER|RUN", help="a size of BERT, an encoder as for --model, or a run folder"
+        ),
+    ] = "base",
     tasks: Annotated[
         int | None, typer.Option(min=1, help=f"how many share the encoder [dim]({USUAL_TASKS})[/dim]")
     ] = None,
+    adapter: Annotated[
+        list[str] | None, typer.Option(help="count an encoder with these, too: houlsby:size=64, pals, lora:r=8")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
 ) -> None:
-    """Count the parameters of CA-MTL around BERT, or of the model of a run, part by part.
+    """Count the parameters of CA-MTL and of adapters around an encoder, or of the model of a run, part by part.
 
-    rota parameters large --tasks 8
+    Of an encoder its config alone is read, never its weights.
+
+    rota parameters large --tasks 8 --adapter houlsby:size=256
     """
-    counts = _of_size(model, tasks or USUAL_TASKS) if model in SIZES else _of_run(model, tasks)
+    counts = _counts(model, tasks, adapter or [])
     if as_json:
         typer.echo(json.dumps({name: counted.describe() for name, counted in counts.items()}))
         return
@@ -44,21 +55,59 @@ def parameters(
         console.print(AS_PRINTED, highlight=False)
 
 
-def _of_size(size: str, tasks: int) -> dict[str, Counted]:
-    from rota.models.camtl import default_counts, released_counts  # late: they load torch
+def _counts(model: str, tasks: int | None, adapters: list[str]) -> dict[str, Counted]:
+    if model in SIZES:
+        return _of_size(model, tasks or USUAL_TASKS, adapters)
+    if Path(model).is_dir() and not (Path(model) / "config.json").is_file():
+        if adapters:
+            raise RotaError(f"--adapter expects {', '.join(SIZES)} or an encoder. Found the run folder {model}.")
+        return _of_run(model, tasks)
+    near = nearest(model, SIZES)
+    if near and not Path(model).is_dir():
+        raise RotaError(
+            f"Expected {', '.join(SIZES)}, an encoder or a run folder. Found '{model}'. Did you mean '{near}'?"
+        )
+    return _of_encoder(model, tasks or USUAL_TASKS, adapters)
+
+
+def _of_size(size: str, tasks: int, adapters: list[str]) -> dict[str, Counted]:
+    from rota.models.camtl import bert_outline, default_counts, released_counts  # late: they load torch
 
     known = cast(Literal["base", "large"], size)
-    return {"released": released_counts(known, tasks), "defaults": default_counts(known, tasks)}
+    found = {"released": released_counts(known, tasks), "defaults": default_counts(known, tasks)}
+    return found | _with_adapters(lambda: bert_outline(known), tasks, adapters)
+
+
+def _of_encoder(name: str, tasks: int, adapters: list[str]) -> dict[str, Counted]:
+    """Of the plain encoder, and with CA-MTL's parts where they can be or were asked for."""
+    import torch  # late, as is all that loads it
+
+    from rota.models.camtl import CAMTL
+    from rota.models.core import count_parameters, outline
+
+    kind, _, inner = name.partition(":")
+    conditional = kind == "camtl"
+    place = (inner or "minilm") if conditional else name
+    plain = outline(place)
+    found = {"plain": count_parameters(plain, tasks)}
+    if conditional or plain.stack.like_bert:
+        with torch.device("meta"):
+            added = CAMTL(plain.transformer, [f"task {number}" for number in range(tasks)], plain.pooling)
+        found["camtl"] = count_parameters(added)
+    return found | _with_adapters(lambda: outline(place), tasks, adapters)
+
+
+def _with_adapters(encoder: Callable[[], Pretrained], tasks: int, adapters: list[str]) -> dict[str, Counted]:
+    """With each of these adapters in an encoder of its own."""
+    from rota.models.adapters import adapted_counts, make_adapter  # late: they load torch
+
+    return {text: adapted_counts(encoder(), make_adapter(text), tasks) for text in adapters}
 
 
 def _of_run(folder: str, tasks: int | None) -> dict[str, Counted]:
-    if not Path(folder).is_dir():
-        near = nearest(folder, SIZES)
-        hint = f" Did you mean '{near}'?" if near else ""
-        raise RotaError(f"Expected {', '.join(SIZES)} or a run folder. Found '{folder}'.{hint}")
     if tasks is not None:
         raise RotaError(
-            f"--tasks expects {' or '.join(SIZES)}. Found the run folder {folder}, which has its own tasks."
+            f"--tasks expects {', '.join(SIZES)} or an encoder. Found the run folder {folder}, which has its own tasks."
         )
     from rota.inference import Trained  # late: they load torch
     from rota.models.camtl import count_parameters
@@ -81,7 +130,7 @@ def _table(model: str, counts: dict[str, Counted]) -> Table:
 
     add("plain encoder", [_cells(counted.base) for counted in columns])
     for part in dict.fromkeys(part for counted in columns for part in counted.parts):
-        add(part, [_cells(counted.parts[part]) for counted in columns])
+        add(part, [_cells(counted.parts.get(part)) for counted in columns])
     table.add_section()
     add("total", [(f"{counted.total:,}", f"{counted.trained:,}") for counted in columns], style="bold")
     add("of the plain one", [(f"{own.growth:.2f} ×", f"{100 * own.trained_share:.1f} %") for own in columns])
@@ -92,5 +141,7 @@ def _table(model: str, counts: dict[str, Counted]) -> Table:
     return table
 
 
-def _cells(amount: Amount) -> tuple[str, str]:
+def _cells(amount: Amount | None) -> tuple[str, str]:
+    if amount is None:
+        return "", ""
     return f"{amount.parameters:,}", f"{amount.trained:,}"

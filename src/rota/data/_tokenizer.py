@@ -9,11 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rota.errors import RotaError
-from rota.pretrained import load_pretrained
+import torch
 
-ROBERTAS = ("roberta", "xlm-roberta", "camembert", "xmod", "roberta-prelayernorm", "data2vec-text")
-"""Encoders that count positions from the padding token on."""
+from rota.errors import RotaError
+from rota.pretrained import load_pretrained, transformers_package
 
 
 class Tokenizer:
@@ -66,12 +65,18 @@ class Tokenizer:
     @property
     def limit(self) -> int:
         """Most tokens that the encoder takes; a very large number where it does not say."""
-        config = load_pretrained("config", self.encoder)
-        places = getattr(config, "max_position_embeddings", None) or 2**31
-        if config.model_type in ROBERTAS:
-            places -= self.padding + 1
-        return int(min(self.fast.model_max_length, places))
+        return int(min(self.fast.model_max_length, _places(load_pretrained("config", self.encoder))))
 
     def save(self, folder: Path) -> None:
         """Write it where `transformers` finds it again."""
         self.fast.save_pretrained(folder)
+
+
+def _places(config: Any) -> int:
+    """For how many tokens the encoder has positions. Some, like RoBERTa, count them from the padding token on."""
+    places = getattr(config, "max_position_embeddings", None) or 2**31
+    with torch.device("meta"):  # its parts, without weights
+        model = transformers_package().AutoModel.from_config(config, trust_remote_code=False)
+    tables = [module for name, module in model.named_modules() if name.endswith("position_embeddings")]
+    padding = getattr(tables[0], "padding_idx", None) if tables else None
+    return int(places if padding is None else places - padding - 1)

@@ -2,6 +2,7 @@
 
 from rota.models._default import encoder_for
 from rota.models._save import build_model, load_model, save_model
+from rota.models.adapters import Adapted, Adapter, make_adapter
 from rota.models.camtl import BEGINNINGS, CAMTL, Parts, camtl, make_parts
 from rota.models.core import (
     Conditional,
@@ -41,6 +42,8 @@ from rota.pretrained import tokenizer_name
 __all__ = [
     "BEGINNINGS",
     "CAMTL",
+    "Adapted",
+    "Adapter",
     "Conditional",
     "Drop",
     "Dropping",
@@ -69,6 +72,7 @@ __all__ = [
     "encoder_for",
     "evaluating",
     "load_model",
+    "make_adapter",
     "make_parts",
     "mixed",
     "packing",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from rota.errors import RotaError
+from rota.models.adapters import Adapted, Adapter
 from rota.models.camtl import CAMTL, Parts
 from rota.models.core import (
     Embeddings,
@@ -33,6 +34,7 @@ def encoder_for(
     hidden: int | None = None,
     frozen: int | Literal["half"] | None = None,
     parts: Parts | None = None,
+    adapter: Adapter | None = None,
 ) -> Encoder:
     """An encoder for the inputs of these tasks.
 
@@ -43,8 +45,10 @@ def encoder_for(
             BiLSTM of Guo et al. 2019, on the layers of a frozen encoder or on its own embeddings. "camtl": the model of
             Pilault et al. 2021, around a pretrained encoder. Any other name: a pretrained encoder.
         dropout: None: as each encoder has it.
-        pooling, hidden, frozen: See `Pretrained`; None: nothing is frozen, half of CA-MTL's layers are.
+        pooling, hidden, frozen: See `Pretrained`; None: nothing is frozen, half of CA-MTL's layers are, and with an
+            adapter what its paper froze.
         parts: Of CA-MTL.
+        adapter: What each task adds to a pretrained encoder for itself.
 
     >>> from rota.data import load_tasks
     >>> type(encoder_for(load_tasks(["digits"]))).__name__, type(encoder_for(load_tasks(["toytext"]))).__name__
@@ -68,7 +72,10 @@ def encoder_for(
             names = [task.name for task in tasks]
             return CAMTL(own.transformer, names, own.pooling, hidden, parts, "half" if frozen is None else frozen)
         case Texts(name), other if other != "lenet":
-            return pretrained(name, pooling, hidden, dropout, frozen or 0)
+            if adapter is None:
+                return pretrained(name, pooling, hidden, dropout, frozen or 0)
+            own = pretrained(name, pooling, hidden, dropout)
+            return Adapted(own.transformer, [task.name for task in tasks], adapter, own.pooling, hidden, frozen)
         case _:
             raise RotaError(
                 f"Expected a model for {inputs}. Found '{model}'. Use auto"

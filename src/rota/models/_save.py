@@ -10,6 +10,7 @@ import safetensors.torch
 from torch import Tensor
 
 from rota.errors import RotaError
+from rota.models.adapters import Adapted, make_adapter
 from rota.models.camtl import CAMTL, make_parts
 from rota.models.core import (
     Embeddings,
@@ -94,6 +95,11 @@ def _build_encoder(description: dict[str, Any]) -> Encoder:
             frozen = content.pop("frozen")
             plain = rebuilt(**content)
             return CAMTL(plain.transformer, tasks, plain.pooling, plain.hidden, parts, frozen)
+        case "Adapted":
+            tasks, adapter = content.pop("tasks"), make_adapter(content.pop("adapter"))
+            frozen = content.pop("frozen")
+            plain = rebuilt(**content)
+            return Adapted(plain.transformer, tasks, adapter, plain.pooling, plain.hidden, frozen)
         case "PairBiLSTM":
             vectors = dict(content.pop("vectors"))
             name = vectors.pop("type")

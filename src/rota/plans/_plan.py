@@ -67,9 +67,14 @@ class Plan(Settings):
         "camtl:ENCODER: conditioned on the task",
     )
     parts: dict[str, Any] = Field({}, description="of camtl: norm=off, bottleneck=off, attention=trainable, …")
+    adapter: str | None = Field(
+        None,
+        description="parts of each task in a pretrained encoder: houlsby, pals, lora, with options as houlsby:size=64",
+    )
     freeze: Annotated[int, Field(ge=0)] | Literal["half"] | None = Field(
         None,
-        description="freeze the embeddings and so many layers of a pretrained encoder; default none, half of camtl's",
+        description="freeze the embeddings and so many layers of a pretrained encoder; default none, half of camtl's, "
+        "and with an adapter as in its paper",
     )
     frozen_cache: int | None = Field(
         None,

@@ -14,7 +14,7 @@ import torch
 from rota.errors import RotaError, unknown_name
 from rota.evaluation import evaluate, evaluation_tasks
 from rota.inference import Trained
-from rota.models import BEGINNINGS, Conditional, MultiTaskModel, Pretrained
+from rota.models import BEGINNINGS, Adapted, Conditional, MultiTaskModel, Pretrained
 from rota.plans import Plan, tasks_of
 from rota.runlog import RUN, only_writer, write_json
 from rota.runs._run_plan import run_plan
@@ -125,7 +125,8 @@ class Adapting:
         theirs = {
             name: getattr(trained.plan, name) for name in ("model", "longest", "pooling", "head_hidden", "dropout")
         }
-        everything = 0 if isinstance(trained.model.encoder, Pretrained) else None  # is trained
+        encoder = trained.model.encoder  # all of it is trained, but for what adapters leave frozen
+        everything = 0 if isinstance(encoder, Pretrained) and not isinstance(encoder, Adapted) else None
         theirs |= {"data": self.plan.data or trained.plan.data, "freeze": everything}
         plan = self.plan.model_copy(update=theirs)
         tasks = tasks_of(plan)

@@ -7,7 +7,17 @@ import torch
 from rota.draws import Queue
 from rota.errors import RotaError
 from rota.inference import Trained
-from rota.models import CAMTL, Head, MultiTaskModel, Pretrained, encoder_for, make_parts, with_frozen_rows
+from rota.models import (
+    CAMTL,
+    Adapted,
+    Head,
+    MultiTaskModel,
+    Pretrained,
+    encoder_for,
+    make_adapter,
+    make_parts,
+    with_frozen_rows,
+)
 from rota.plans import Plan
 from rota.seeds import integer
 from rota.tasks import Task
@@ -23,7 +33,10 @@ def make_model(plan: Plan, tasks: list[Task]) -> MultiTaskModel:
         if plan.start is not None:
             return _started(plan, tasks)
         parts = make_parts({"longest": plan.longest, **plan.parts})
-        encoder = encoder_for(tasks, plan.model, plan.dropout, plan.pooling, plan.head_hidden, plan.freeze, parts)
+        adapter = None if plan.adapter is None else make_adapter(plan.adapter)
+        encoder = encoder_for(
+            tasks, plan.model, plan.dropout, plan.pooling, plan.head_hidden, plan.freeze, parts, adapter
+        )
         if not isinstance(encoder, Pretrained) and (plan.parts or plan.freeze is not None):
             raise RotaError(
                 f"Plan(freeze=…) and Plan(parts=…) expect a pretrained encoder. Found {type(encoder).__name__}. Leave "
@@ -33,6 +46,11 @@ def make_model(plan: Plan, tasks: list[Task]) -> MultiTaskModel:
             raise RotaError(
                 f"Plan(parts=…) expects Plan(model='camtl'), or camtl:ENCODER. Found {plan.model}. Leave it out."
             )
+        if plan.adapter and not isinstance(encoder, Adapted):
+            raise RotaError(
+                f"Plan(adapter=…) expects a plain pretrained encoder, such as Plan(model='minilm'). Found "
+                f"{plan.model}. Leave one of them out."
+            )
         return MultiTaskModel(encoder, tasks)
 
 
@@ -40,7 +58,7 @@ def started_plan_of(plan: Plan) -> Plan:
     """A plan that starts from a run has its encoder, and cuts texts as it did unless told otherwise."""
     assert plan.start is not None
     theirs = Trained(plan.start).plan
-    for name in ("parts", "pooling", "dropout", "head_hidden"):
+    for name in ("parts", "adapter", "pooling", "dropout", "head_hidden"):
         if getattr(plan, name):
             raise RotaError(
                 f"Plan(start=…) expects the model of {plan.start} as it is. Found Plan({name}=…). Leave it out."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from torch import Tensor, nn
@@ -90,6 +90,7 @@ class CAMTL(Pretrained):
         for task in tasks:
             check_name(task)
         super().__init__(transformer, pooling, hidden)
+        self.stack.refuse_unless_like_bert("CA-MTL", "name this one without 'camtl:' to train it plainly")
         parts = parts or Parts()
         first = {"all": 0, "trainable": self.number_of(frozen), "off": len(self.stack.layers)}
         biased = first[parts.attention] if isinstance(parts.attention, str) else parts.attention
@@ -151,6 +152,22 @@ class CAMTL(Pretrained):
     def frozen_layers(self) -> list[nn.Module]:
         return [layer.base if isinstance(layer, ConditionalLayer) else layer for layer in super().frozen_layers]
 
+    @property
+    def known(self) -> list[str]:
+        return list(self.embeddings)
+
+    def added(self) -> dict[str, list[nn.Parameter]]:
+        layers = [layer for layer in self.stack.layers if isinstance(layer, ConditionalLayer)]
+        norms = [norm for own in layers for norm in (own.attention_norm, own.output_norm, own.last_norm)]
+        return {
+            "attention": _parameters(layer.bias for layer in layers),
+            "alignment": _parameters([self.alignment]),
+            "layer norms": _parameters(norms),
+            "bottleneck": _parameters(layer.bottleneck for layer in layers),
+            "task vectors": list(self.embeddings.vectors.parameters()),
+            "transformation": list(self.embeddings.shared.parameters()),
+        }
+
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "type": "CAMTL", "tasks": list(self.embeddings), "parts": self.parts.model_dump()}
 
@@ -184,3 +201,7 @@ class CAMTL(Pretrained):
         if stream is not None:
             hidden = stream if self._form == "released-stream" else hidden + stream
         return self.pooled(hidden, inputs["mask"])
+
+
+def _parameters(modules: Iterable[nn.Module | None]) -> list[nn.Parameter]:
+    return [parameter for module in modules if module is not None for parameter in module.parameters()]

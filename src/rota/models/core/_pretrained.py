@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -15,16 +14,16 @@ from torch import Tensor, nn
 
 from rota.errors import RotaError
 from rota.models.core._features import Encoder, Features, HeadStyle
-from rota.models.core._stack import Stack, hide_padding
-from rota.pretrained import load_pretrained, locate, transformers_package
+from rota.models.core._stack import Stack, hide_padding, takes_types
+from rota.pretrained import quiet
 from rota.tasks import repeated
 
 Pooling = Literal["mean", "first", "pooled"]
-DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob")  # as BERT and its relatives call them
 
 
 class Pretrained(Encoder):
-    """A transformer of the BERT family (BERT, RoBERTa, DeBERTa, ELECTRA, ModernBERT, …), whole and trainable.
+    """A transformer that reads texts in both directions (BERT, RoBERTa, DeBERTa, ELECTRA, ModernBERT, DistilBERT,
+    MPNet, ALBERT, …), whole and trainable.
 
     Args:
         transformer: The model of `transformers`; `pretrained` loads one by name.
@@ -33,7 +32,8 @@ class Pretrained(Encoder):
             Alqatari).
         hidden: Width of a ReLU layer in the heads (256 in Kourdis et al. 2024); None for linear heads.
         frozen: Layers from below that are frozen, together with the embeddings: they are not trained, and their dropout
-            never acts. "half" of them, rounded down; 0: everything is trained.
+            never acts. "half" of them, rounded down; 0: everything is trained. Of layers that share their weights
+            (ALBERT) all are frozen, or none.
 
     >>> from transformers import BertConfig, BertModel
     >>> sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
@@ -51,11 +51,12 @@ class Pretrained(Encoder):
         frozen: int | Literal["half"] = 0,
     ) -> None:
         super().__init__()
+        _refuse_others(transformer, pooling)
         self.transformer = transformer
         self.depth: int | None = None
         self.pooling, self.hidden = pooling, hidden
         self.width = int(transformer.config.hidden_size)
-        self._typed = (getattr(transformer.config, "type_vocab_size", 0) or 0) > 1
+        self._typed = takes_types(transformer)
         self._pooler = getattr(transformer, "pooler", None) is not None
         if pooling == "pooled" and not self._pooler:
             raise RotaError(
@@ -78,12 +79,12 @@ class Pretrained(Encoder):
         """How many layers that is."""
         if frozen == 0:
             return 0
-        layers = len(self.stack.layers)
-        if frozen == "half":
-            return layers // 2
-        if not isinstance(frozen, int) or not 0 < frozen <= layers:
+        layers = max(len(self.stack.layers), self.stack.depth)
+        count = layers // 2 if frozen == "half" else frozen
+        if not isinstance(count, int) or not 0 <= count <= layers:
             raise RotaError(f"Frozen layers expect 0 to {layers} of them, or half. Found {frozen}.")
-        return frozen
+        self.stack.lowest(count)
+        return count
 
     def train(self, mode: bool = True) -> Pretrained:
         """Sets the mode of what is trained; what is frozen remains in evaluation mode."""
@@ -102,12 +103,12 @@ class Pretrained(Encoder):
 
     @property
     def frozen_layers(self) -> list[nn.Module]:
-        return list(self.stack.layers[: self.frozen]) if self.frozen else []
+        return self.stack.lowest(self.frozen) if self.frozen else []
 
     @property
     def separable(self) -> bool:
-        """Whether what the frozen layers say of a row never changes, whatever is trained."""
-        return self.frozen > 0
+        """Whether what the frozen layers say of a row never changes, and can be asked of them alone."""
+        return self.frozen > 0 and self.stack.like_bert
 
     @torch.no_grad()
     def lower(self, inputs: dict[str, Tensor]) -> Tensor:
@@ -121,6 +122,7 @@ class Pretrained(Encoder):
     @contextlib.contextmanager
     def early(self, depth: int) -> Iterator[None]:
         """Inside, heads see what the first `depth` layers say: a cheap guess at what all of them would."""
+        self.stack.refuse_unless_like_bert("A guess from an early layer", "score with all layers")
         layers = len(self.stack.layers)
         if not max(1, self.frozen) <= depth <= layers:
             raise RotaError(f"An early layer expects a number from {max(1, self.frozen)} to {layers}. Found {depth}.")
@@ -133,9 +135,18 @@ class Pretrained(Encoder):
     @property
     def style(self) -> HeadStyle:
         config = self.transformer.config
-        own = getattr(config, "classifier_dropout", None)
-        dropout = float(getattr(config, DROPOUTS[0], 0.1) if own is None else own)
+        names = ("classifier_dropout", "hidden_dropout_prob", "dropout")  # the last one as DistilBERT calls it
+        dropout = next((float(rate) for name in names if (rate := getattr(config, name, None)) is not None), 0.1)
         return HeadStyle(dropout, self.hidden, getattr(config, "initializer_range", 0.02))
+
+    @property
+    def known(self) -> list[str]:
+        """The tasks that it treats differently."""
+        return []
+
+    def added(self) -> dict[str, list[nn.Parameter]]:
+        """What a method added to the plain encoder, part by part."""
+        return {}
 
     def describe(self) -> dict[str, Any]:
         config = self.transformer.config.to_dict()
@@ -143,9 +154,8 @@ class Pretrained(Encoder):
         return {"type": "Pretrained", "config": config, **about}
 
     def last_layers(self, count: int) -> Sequence[nn.Module]:
-        body = getattr(self.transformer, "encoder", self.transformer)
-        layers = getattr(body, "layer", None) or getattr(body, "layers", None)
-        if layers is None:
+        layers = self.stack.layers
+        if self.stack.shared:
             return super().last_layers(count)
         if not 1 <= count <= len(layers):
             raise RotaError(f"Dropout in the last layers expects 1 to {len(layers)} of them. Found {count}.")
@@ -153,7 +163,7 @@ class Pretrained(Encoder):
 
     def forward(self, inputs: dict[str, Tensor]) -> Features:
         mask = inputs["mask"]
-        if self.frozen or self.depth is not None:
+        if self.separable or self.depth is not None:
             hidden = inputs["hidden"] if "hidden" in inputs else self.lower(inputs)
             hiding = hide_padding(mask, hidden.dtype)
             for layer in self.stack.layers[self.frozen : self.depth]:
@@ -175,110 +185,38 @@ class Pretrained(Encoder):
             case "first":
                 rows = tokens[:, 0]
             case "pooled":
-                rows = self.transformer.pooler(tokens)
+                rows = self._pool(tokens)
         return Features(rows, tokens, mask)
+
+    def _pool(self, tokens: Tensor) -> Tensor:
+        pooler = self.transformer.pooler
+        if isinstance(pooler, nn.Linear):  # ALBERT's takes the first token itself, and has its activation beside it
+            found: Tensor = self.transformer.pooler_activation(pooler(tokens[:, 0]))
+            return found
+        found = pooler(tokens)
+        return found
 
     def export(self, folder: Path) -> None:
         """Write the encoder so that `transformers.AutoModel.from_pretrained` finds it."""
-        with _quiet():
+        with quiet():
             self.transformer.save_pretrained(folder)
 
 
-def pretrained(
-    name: str,
-    pooling: Pooling | None = None,
-    hidden: int | None = None,
-    dropout: float | None = None,
-    frozen: int | Literal["half"] = 0,
-) -> Pretrained:
-    """The encoder of this name with its weights.
-
-    Args:
-        name: `minilm`, a folder, or a name on the hub.
-        pooling: See `Pretrained`; by default the mean for `minilm` and other sentence encoders, else the first token.
-        hidden, frozen: See `Pretrained`.
-        dropout: In all of its layers; None: as it was pretrained.
-
-    >>> import tempfile
-    >>> from transformers import BertConfig, BertModel
-    >>> sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Pretrained(BertModel(BertConfig(vocab_size=50, **sizes))).export(folder)
-    ...     encoder = pretrained(folder, frozen=1)
-    >>> encoder.width, encoder.pooling, encoder.frozen
-    (16, 'first', 1)
-    """
-    pooling = pooling or _usual_pooling(locate(name))
-    with _quiet():
-        config = load_pretrained("config", name)
-        _set_dropout(config, dropout)
-        options = _pooler_option(config, pooling == "pooled")
-        found = load_pretrained("model", name, config=config, dtype=torch.float32, **options)
-    return Pretrained(found, pooling, hidden, frozen)
-
-
-def vocabulary_of(name: str) -> int:
-    """How many tokens the encoder of this name knows; its weights are not read.
-
-    >>> import tempfile
-    >>> from transformers import BertConfig
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     BertConfig(vocab_size=50).save_pretrained(folder)
-    ...     vocabulary_of(folder)
-    50
-    """
-    return int(load_pretrained("config", name).vocab_size)
-
-
-def rebuilt(config: dict[str, Any], pooling: Pooling, pooler: bool, hidden: int | None, frozen: int = 0) -> Pretrained:
-    """An encoder as `Pretrained.describe` says, with weights that are still to be loaded.
-
-    >>> tiny = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    >>> encoder = rebuilt({"model_type": "bert", **tiny}, pooling="first", pooler=False, hidden=None)
-    >>> type(encoder.transformer).__name__, encoder.width
-    ('BertModel', 16)
-    """
-    transformers = transformers_package()
-    content = {key: value for key, value in config.items() if key != "auto_map"}  # names code
-    found = transformers.AutoConfig.for_model(content.pop("model_type"), **content)
-    with _quiet():
-        model = transformers.AutoModel.from_config(found, trust_remote_code=False, **_pooler_option(found, pooler))
-    return Pretrained(model.float(), pooling, hidden, frozen)
-
-
-def _usual_pooling(place: str) -> Pooling:
-    """As a sentence encoder says in its own files; else the first token."""
-    file = Path(place) / "1_Pooling" / "config.json"
-    if file.is_file() and json.loads(file.read_text()).get("pooling_mode_mean_tokens"):
-        return "mean"
-    return "first"
-
-
-def _set_dropout(config: Any, dropout: float | None) -> None:
-    if dropout is not None:
-        for name in vars(config):
-            if name in DROPOUTS or (name.endswith("dropout") and name != "classifier_dropout"):
-                setattr(config, name, dropout)
-
-
-def _pooler_option(config: Any, wanted: bool) -> dict[str, Any]:
-    """Leave the pooler out where nobody looks at it: it would be trained by nothing."""
-    cls = transformers_package().MODEL_MAPPING[type(config)]
-    has = "add_pooling_layer" in inspect.signature(cls.__init__).parameters
-    return {"add_pooling_layer": wanted} if has else {}
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """No progress bars and no reports about weights that are left out on purpose."""
-    from transformers.utils import logging
-
-    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(before)
-        if bars:
-            logging.enable_progress_bar()
+def _refuse_others(transformer: Any, pooling: Pooling) -> None:
+    """Refuse what does not read texts, or reads them so that pooling would see nothing."""
+    name, config = type(transformer).__name__, transformer.config
+    asked = inspect.signature(transformer.forward).parameters
+    if not {"input_ids", "attention_mask"} <= set(asked) or getattr(config, "is_encoder_decoder", False):
+        raise RotaError(
+            f"Expected an encoder of texts: a model of tokens and a mask, without a decoder. Found {name}. Use "
+            f"Plan(model='minilm'), or an encoder such as BERT, RoBERTa, DeBERTa, ModernBERT, MPNet or ALBERT."
+        )
+    if not isinstance(getattr(config, "hidden_size", None), int):
+        raise RotaError(
+            f"Expected an encoder whose config says how wide it is (hidden_size). Found {name}. Use another encoder."
+        )
+    if pooling == "first" and any(getattr(module, "is_causal", False) is True for module in transformer.modules()):
+        raise RotaError(
+            f"Pooling 'first' expects an encoder whose first token sees the others. Found {name}, whose tokens see "
+            f"only those before them. Use Plan(pooling='mean'), or an encoder such as BERT."
+        )
