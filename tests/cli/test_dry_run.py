@@ -97,8 +97,11 @@ def test_states_of_the_optimizer_and_joint_steps_are_counted():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_has_a_forecast(method, temporary):
+def test_every_method_has_a_forecast(method, temporary, tmp_path):
     options = {"weights": {"left": 1, "right": 2}} if method in ("fixed", "cycle", "joint") else {}
+    if method == "steered":
+        (tmp_path / "mixture.json").write_text('{"left": 1, "right": 2}')
+        options = {"file": str(tmp_path / "mixture.json")}
     target = {"target": "left"} if "target" in METHODS[method].needs else {}
     options |= HEADLESS.get(method, {})
     plan = make_plan({**SMALL, **target, "method": method, "options": options})

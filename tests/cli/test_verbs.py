@@ -25,6 +25,9 @@ TINY = ["--steps", 6, "--eval-every", 3, "--rows", "left=40,right=40", "--tasks"
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_trains(rota_main, tmp_path, method):
     flags = ["--option", "weights=left=1,right=2"] if method in ("fixed", "cycle", "joint") else []
+    if method == "steered":
+        (tmp_path / "mixture.json").write_text('{"left": 1, "right": 2}')
+        flags = ["--option", f"file={tmp_path / 'mixture.json'}"]
     flags += ["--target", "left"] if "target" in METHODS[method].needs else []
     flags += ["--option", "trials=2", "--option", "rounds=3"] if method == "autosem" else []
     flags += ["--option", "round=3"] if method == "thompson" else []

@@ -86,7 +86,8 @@ def test_names_that_want_to_be_html_are_shown_as_they_are_written(write, tmp_pat
 
 
 def test_what_is_put_into_a_template_is_escaped_and_nothing_may_be_missing():
-    assert render("summary.html", ran=EVIL, shown=(EVIL, "c"), unfinished=[]).count("&lt;b&gt;&amp;&#34;&#39;") == 2
+    found = render("summary.html", ran=EVIL, shown=(EVIL, "c"), unfinished=[], met_before=[EVIL])
+    assert found.count("&lt;b&gt;&amp;&#34;&#39;") == 3
     with pytest.raises(jinja2.UndefinedError, match="'ran' is undefined"):
         render("summary.html")
 

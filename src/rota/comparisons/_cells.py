@@ -160,11 +160,13 @@ def is_finished(plan: Plan, folder: Path) -> bool:
     return all(stored.get(name) == asked[name] for name in given)
 
 
-def _turns(work: Callable[[Assignment], HowItEnded], first: Assignment) -> tuple[Turns[Assignment, HowItEnded], int]:
+def _turns(
+    work: Callable[[Assignment], HowItEnded], first: Assignment, processes: int
+) -> tuple[Turns[Assignment, HowItEnded], int]:
     """What trains several runs in one process, and how many at a time."""
     from rota.runs import side_by_side, take_turns  # late: it loads torch
 
-    return take_turns(work), side_by_side(make_plan(first.fields))
+    return take_turns(work), side_by_side(make_plan(first.fields), processes)
 
 
 def _in_company(assignment: Assignment) -> HowItEnded:

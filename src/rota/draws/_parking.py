@@ -20,6 +20,10 @@ class Unparked(Policy):
     Args:
         policy: Keeps its memory, and hears of draws.
         parked: Names of tasks.
+
+    >>> from rota.policies import Fixed
+    >>> Unparked(Fixed({"rte": 1, "mrpc": 1, "sst2": 2}), ["mrpc"]).shares(step=0)["sst2"]
+    0.6666666666666666
     """
 
     def __init__(self, policy: Policy, parked: Collection[str]) -> None:
@@ -57,6 +61,12 @@ class Parking:
 
     Attributes:
         reasons: By task that is parked.
+
+    >>> parking = Parking(after=2)
+    >>> [parking.hear("rte", loss, step) is not None for step, loss in enumerate([math.nan, 0.7, math.nan, math.inf])]
+    [False, False, False, True]
+    >>> parking.reasons
+    {'rte': 'its last 2 losses are no numbers (inf)'}
     """
 
     def __init__(self, after: int | None) -> None:

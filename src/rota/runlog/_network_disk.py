@@ -18,7 +18,11 @@ KIND = "ROTA_LOCK"  # of the environment: os, lease
 
 
 def is_shared(folder: Path) -> bool:
-    """Whether it is on a network disk: as `$ROTA_LOCK` says (`lease`: yes, `os`: no), else as the kernel does."""
+    """Whether it is on a network disk: as `$ROTA_LOCK` says (`lease`: yes, `os`: no), else as the kernel does.
+
+    >>> is_shared(Path("/proc"))
+    False
+    """
     said = os.environ.get(KIND, "auto")
     if said not in ("auto", "os", "lease"):
         raise RotaError(f"${KIND} expects auto, os or lease. Found '{said}'.")

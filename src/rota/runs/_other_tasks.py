@@ -17,7 +17,8 @@ def plan_of_checkpoint(folder: Path, name: str | None = None) -> Plan:
     since it began.
 
     >>> from rota.testing import written_run
-    >>> plan_of_checkpoint(written_run({"rte": [0.5]}, method="exp3s", finished=False).folder).method
+    >>> run = written_run({"rte": [0.5]}, method="exp3s", finished=False)
+    >>> plan_of_checkpoint(run.folder).method
     'exp3s'
     """
     run = Run(folder)

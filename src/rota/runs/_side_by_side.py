@@ -23,10 +23,11 @@ PLACES = 6
 """Runs in one pass on a CPU: more are not faster, because their activations leave its caches."""
 PLACES_ON_GPU = 32
 """Runs in one pass on a GPU, at most: more are hardly faster."""
-SHARE = 0.4
-"""Of a GPU's memory that what is kept of all runs may take."""
-BYTES = 50
-"""Of a number of a model, about: it, its momenta and its gradient, copies in half precision, what a pass remembers."""
+SHARE = 0.6
+"""Of a GPU's memory that all runs may take."""
+BYTES = 120
+"""Of a number of a model, as seen: it, its momenta and its gradient, copies in half precision, what passes remember,
+and most of all the captured evaluations of each run."""
 
 
 def take_turns(work: Callable[[TrainingItem], TrainingResult]) -> Turns[TrainingItem, TrainingResult]:
@@ -42,8 +43,12 @@ def take_turns(work: Callable[[TrainingItem], TrainingResult]) -> Turns[Training
     return Turns(work, TorchSurroundings)
 
 
-def side_by_side(plan: Plan) -> int:
+def side_by_side(plan: Plan, processes: int = 1) -> int:
     """How many runs like this one a process trains at a time: several where they can be stacked.
+
+    Args:
+        plan: Of one of them.
+        processes: That share a GPU.
 
     >>> from rota.plans import make_plan
     >>> side_by_side(make_plan({"tasks": ["digits"], "device": "cpu"})) > 1
@@ -61,7 +66,7 @@ def side_by_side(plan: Plan) -> int:
     model = make_model(plan, tasks)
     if why_not_stacked(model) is not None:
         return 1
-    return _fitting(model) if gpu else PLACES
+    return _fitting(model, processes) if gpu else PLACES
 
 
 def in_company(plan: Plan, folder: Path) -> Plan:
@@ -85,11 +90,11 @@ def _small(tasks: Sequence[Task]) -> bool:
     return all(isinstance(task.inputs, Pictures) for task in tasks)
 
 
-def _fitting(model: nn.Module) -> int:
+def _fitting(model: nn.Module, processes: int) -> int:
     """Runs of a model for which a GPU has memory, at most as many as are faster than fewer."""
     size = sum(parameter.numel() for parameter in model.parameters())
     room = SHARE * torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
-    return max(1, min(PLACES_ON_GPU, int(room / (size * BYTES))))
+    return max(1, min(PLACES_ON_GPU, int(room / processes / (size * BYTES))))
 
 
 def _on_gpu(plan: Plan) -> bool:

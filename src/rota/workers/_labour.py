@@ -36,7 +36,9 @@ class Assignment(NamedTuple):
     progress: bool = False
 
 
-def _one_by_one(work: Callable[[Assignment], HowItEnded], first: Assignment) -> tuple[Turns[Any, Any], int]:
+def _one_by_one(
+    work: Callable[[Assignment], HowItEnded], first: Assignment, processes: int
+) -> tuple[Turns[Any, Any], int]:
     return Turns(work), 1
 
 
@@ -46,17 +48,17 @@ class Labour(NamedTuple):
     Args:
         work: What is done with an assignment.
         turns: Makes what does several in one process, and says how many can be under way at a time, after a look at
-            the first one.
+            the first one, in each of so many processes of a machine.
 
     >>> def work(assignment):
     ...     return "done", assignment.name
-    >>> turns, places = Labour(work).turns(work, Assignment("one", "/runs/one", {}))
+    >>> turns, places = Labour(work).turns(work, Assignment("one", "/runs/one", {}), 1)
     >>> places
     1
     """
 
     work: Callable[[Assignment], HowItEnded]
-    turns: Callable[[Callable[[Assignment], HowItEnded], Assignment], tuple[Turns[Any, Any], int]] = _one_by_one
+    turns: Callable[[Callable[[Assignment], HowItEnded], Assignment, int], tuple[Turns[Any, Any], int]] = _one_by_one
 
 
 class Workers(Protocol):

@@ -42,17 +42,17 @@ class Processes:
         if self.jobs > 1 and len(assignments) > 1:
             yield from work_through(assignments, labour, self.jobs)
             return
-        turns, places = labour.turns(labour.work, assignments[0])
+        turns, places = labour.turns(labour.work, assignments[0], 1)
         yield from turns.work_through(assignments, _even(len(assignments), places))
 
 
 class _Worker:
     """One process, and what it is doing."""
 
-    def __init__(self, labour: Labour) -> None:
+    def __init__(self, labour: Labour, processes: int) -> None:
         context = multiprocessing.get_context("spawn")  # a fork of a process that has used a GPU cannot use it
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, labour), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, labour, processes), daemon=True)
         self.process.start()
         theirs.close()
         self.items: list[Any] = []
@@ -84,8 +84,9 @@ class _Worker:
 
 def work_through(items: Sequence[Assignment], labour: Labour, processes: int) -> Iterator[LabourEvent]:
     """A process that dies (out of memory, killed) takes only its own items with it."""
-    waiting, workers = list(items), [_Worker(labour) for _ in range(min(processes, len(items)))]
-    each = math.ceil(len(items) / len(workers))
+    count = min(processes, len(items))
+    waiting, workers = list(items), [_Worker(labour, count) for _ in range(count)]
+    each = math.ceil(len(items) / count)
     try:
         while waiting or any(worker.items for worker in workers):
             while waiting:
@@ -108,7 +109,7 @@ def work_through(items: Sequence[Assignment], labour: Labour, processes: int) ->
                     for lost in worker.items:
                         yield "died", lost, said
                     if waiting:
-                        workers.append(_Worker(labour))
+                        workers.append(_Worker(labour, count))
     finally:
         for worker in workers:
             worker.process.terminate()
@@ -125,14 +126,14 @@ def _even(items: int, most: int) -> int:
     return math.ceil(items / math.ceil(items / most))
 
 
-def _serve(pipe: Connection, labour: Labour) -> None:
+def _serve(pipe: Connection, labour: Labour, processes: int) -> None:
     """What a process does: everything that comes through the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends us by another one
     threading.Thread(target=_die_with, args=(os.getppid(),), daemon=True).start()
     try:
         with save_on_signals():
             first = pipe.recv()
-            turns, places = labour.turns(labour.work, first)
+            turns, places = labour.turns(labour.work, first, processes)
             pipe.send(("room", None, places))
             turns.add(first)
             turns.open(places)
