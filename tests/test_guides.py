@@ -138,11 +138,12 @@ def test_the_first_comparison_runs_as_it_stands(tmp_path, monkeypatch, rota_main
 def submitted(folder: Path, **names: str) -> subprocess.Popen:
     """The batch script of the page, as a cluster starts it; `scontrol`, which only a cluster has, notes its call."""
     tools = folder / "bin"
-    tools.mkdir(exist_ok=True)
-    (tools / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> {folder}/requeued\n')
-    (tools / "scontrol").chmod(0o755)
-    (tools / "rota").write_text(f'#!/bin/sh\nexec {sys.executable} -m rota "$@"\n')
-    (tools / "rota").chmod(0o755)
+    if not tools.exists():  # another job may be starting them
+        tools.mkdir()
+        (tools / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> {folder}/requeued\n')
+        (tools / "scontrol").chmod(0o755)
+        (tools / "rota").write_text(f'#!/bin/sh\nexec {sys.executable} -m rota "$@"\n')
+        (tools / "rota").chmod(0o755)
     path = f"{tools}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "SLURM_JOB_ID": "7", "OMP_NUM_THREADS": "1", **names}
     return subprocess.Popen(["bash", "job.sh"], cwd=folder, env=environment)

@@ -243,7 +243,7 @@ def test_runs_that_a_stack_cannot_train_say_why(tmp_path):
     assert stacked(frozen) == "some of its layers are frozen"
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     other = DistilBertModel(DistilBertConfig(vocab_size=50, dim=12, n_layers=1))
-    assert stacked(Pretrained(other, "mean")) == "DistilBertModel is not built like BERT"
+    assert stacked(Pretrained(other, "mean")) == "DistilBertModel has other embeddings than BERT"
     relu = BertModel(BertConfig(vocab_size=50, hidden_act="relu", **sizes))
     assert stacked(Pretrained(relu, "mean")) == "the activation of BertModel is not GELU"
     electra = ElectraModel(ElectraConfig(vocab_size=50, embedding_size=8, **sizes))

@@ -80,6 +80,7 @@ def tables(said):
     return [re.sub(r" +\d+ *$", "", row) for row in rows]
 
 
+@pytest.mark.slow
 def test_results_are_sent_where_no_folder_is_shared(two_nodes, tmp_path):
     flags = ("--on", f"ray://127.0.0.1:{two_nodes.port},results=sent")
     done = subprocess.run(compared(tmp_path / "ray", "0", *flags), capture_output=True, text=True, env=WIDE)

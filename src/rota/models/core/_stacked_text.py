@@ -200,7 +200,7 @@ def stacked_texts(encoder: Pretrained) -> StackedTexts | str:
     >>> stacked_texts(Pretrained(BertModel(BertConfig(vocab_size=50, **sizes)), "mean")).heads
     2
     >>> stacked_texts(Pretrained(DistilBertModel(DistilBertConfig(vocab_size=50, dim=12, n_layers=1)), "mean"))
-    'DistilBertModel is not built like BERT'
+    'DistilBertModel has other embeddings than BERT'
     """
     transformer, config = encoder.transformer, encoder.transformer.config
     kind = type(transformer).__name__
