@@ -113,7 +113,7 @@ def write_runs(place: Path, steps: int, count: int) -> None:
                 log.write(step_line(step, Choice(task, 0.125, step), [part], [float(rng.random())], [None]))
         log.close()
         best = {"step": steps, "rule": "score", "dev": scores, "test": {**scores, "split": "test"}}
-        summary = {"steps": steps, "stopped": None, "best": best, "last": {"dev": scores}, "skipped": 0}
+        summary = {"steps": steps, "stopped": "budget", "best": best, "last": {"dev": scores}, "skipped": 0}
         cost = Ledger(steps, 32 * steps).as_dict()
         write_json(folder / SUMMARY, {**summary, "updates": used, "cost": cost, "seconds": 1.0})
 

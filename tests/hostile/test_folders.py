@@ -55,7 +55,7 @@ def test_a_link_to_a_device_is_not_read(tmp_path, rota_main, name):
 def test_a_link_that_leads_round_is_a_sentence(tmp_path, rota_main):
     (tmp_path / "rows.jsonl").symlink_to(tmp_path / "other.jsonl")
     (tmp_path / "other.jsonl").symlink_to(tmp_path / "rows.jsonl")
-    refused(rota_main, described(tmp_path, "rows.jsonl"))
+    assert "Found none at rows.jsonl" in refused(rota_main, described(tmp_path, "rows.jsonl"))
 
 
 @pytest.mark.parametrize("content", [b"0" * 10_000_000, b"\n" * 10_000_000], ids=["one line", "many lines"])

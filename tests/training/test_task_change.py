@@ -10,6 +10,7 @@ import safetensors.torch
 from fit_tools import QUICK, Crash, crash_at, make_model, make_tasks, train
 from run_tools import assert_same_run, checkpoints
 
+import rota
 from rota.errors import RotaError
 from rota.models import MultiTaskModel, SmallConv
 from rota.offpolicy import as_log
@@ -237,5 +238,8 @@ def test_what_is_kept_can_be_loaded(tmp_path):
     begin(tmp_path / "r")
     run = change(tmp_path / "r")
     best = tmp_path / "r" / "best" / f"step-{run.summary['best']['step']:08d}" / "model.safetensors"
-    model = MultiTaskModel(SmallConv(4, width=8), some("a", "aux"))
-    model.load_state_dict(safetensors.torch.load_file(best))
+    kept, model = safetensors.torch.load_file(best), MultiTaskModel(SmallConv(4, width=8), some("a", "aux"))
+    model.load_state_dict(kept)
+    assert {name.split(".")[1] for name in kept if name.startswith("heads")} == {"a", "aux"}
+    found = rota.evaluate(model, some("a", "aux"))
+    assert found["average"] == pytest.approx(run.summary["best"]["dev"]["average"])

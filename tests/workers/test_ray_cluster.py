@@ -49,7 +49,7 @@ class TwoNodes:
         return {**WIDE, "RAY_ADDRESS": self.address}
 
     def end(self) -> None:
-        self.process.communicate("end\n", timeout=60)
+        self.process.communicate("end\n")
         assert self.process.returncode == 0
 
 

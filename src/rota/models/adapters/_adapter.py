@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
@@ -10,7 +11,7 @@ from torch import nn
 from rota.models.adapters._attached import NowRead
 
 
-class Adapter(BaseModel):
+class Adapter(BaseModel, ABC):
     """A kind of parts that each task has for itself, with its options.
 
     Before training every task has the plain encoder: what is multiplied last begins at zero.
@@ -26,13 +27,13 @@ class Adapter(BaseModel):
     trains_encoder: ClassVar[bool] = False
     """Whether the paper trains the encoder, too."""
 
+    @abstractmethod
     def begin(self, encoder: Any) -> nn.Module:
         """The parts of a task, as they begin; its children have the names under which they are counted."""
-        raise NotImplementedError
 
+    @abstractmethod
     def attach(self, encoder: Any, tasks: nn.ModuleDict, rows: NowRead) -> None:
         """Let the parts of `tasks` change what the encoder's modules say."""
-        raise NotImplementedError
 
     def trained(self, encoder: Any) -> list[nn.Module]:
         """What of a frozen encoder is trained nevertheless."""
