@@ -48,7 +48,7 @@ lint: .venv/installed ## style and types
 	@$(BIN)/mypy --strict examples
 
 # Left out: what compares with another commit (against, golden), reads runs of yours (prediction), prints calls (trace),
-# or takes long (mutate, kills). What needs a GPU or $$ROTA_DATA skips itself without.
+# or takes long (mutate, kills, killed_comparisons). What needs a GPU or $$ROTA_DATA skips itself without.
 BENCHMARKS := auto batchbald cpu datapath decisions engine gains hosts imports mix pool resume search selection side_by_side survey \
 	training trials verdicts
 
@@ -72,8 +72,9 @@ dist: .venv/installed ## wheel and sdist in dist/, checked
 	@$(BIN)/twine check --strict dist/*
 	@$(BIN)/check-wheel-contents dist/*.whl
 
-kills: .venv/installed ## is a killed and resumed run of every method byte-identical? An hour
+kills: .venv/installed ## are killed and resumed runs and comparisons byte-identical? An hour
 	@$(BIN)/python benchmarks/kills.py --count 500
+	@$(BIN)/python benchmarks/killed_comparisons.py
 
 clean: ## remove .venv and caches, keep runs
 	@rm -rf .venv .venv-versions dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
