@@ -38,6 +38,7 @@ ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
     "graph": ("fit", {"engine": "graph", "delay": 4}),
     "graph, delay 0": ("fit", {"engine": "graph", "delay": 0}),
     "compile": ("fit", {"engine": "compile", "delay": 4}),
+    "stack": ("fit", {"engine": "stack", "delay": 4}),  # of one run, where its kernels are the point
 }
 CAPTURED = 4  # a captured engine does so many times more updates in a section: it is about that much faster
 BEFORE = 150  # eager updates before the clock starts: cuDNN plans its attention for each new length
@@ -51,6 +52,7 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=100, help="timed updates in a section of an eager engine")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--models", nargs="*", help="only these: minilm, BERT base, LeNet")
+    parser.add_argument("--engines", nargs="*", default=list(ENGINES), help="only these; Trainer and eager are needed")
     parser.add_argument("--json", type=Path, help="write all figures here")
     asked = parser.parse_args()
     if asked.data is None or not (asked.data / "glue").is_dir() or not torch.cuda.is_available():
@@ -62,7 +64,9 @@ def main() -> None:
     for name, case in cases(asked.data, asked.encoder, asked.updates).items():
         if asked.models and name not in asked.models:
             continue
-        rounds = [one_round(case, number) for number in range(asked.rounds)]
+        engines = [engine for engine in ENGINES if engine in asked.engines]
+        engines = [engine for engine in engines if engine != "stack" or name != "LeNet"]
+        rounds = [one_round(case, engines, number) for number in range(asked.rounds)]
         work = arithmetic(case, training.order_of(case, seed=0)[:50])
         found[name] = report(name, case, rounds, work / peak)
         if name == "minilm":
@@ -102,12 +106,13 @@ def picture_task(name: str, seed: int) -> Task:
     return Task(name, Classification(10), rows)
 
 
-def one_round(case: Case, number: int) -> dict[str, dict[str, float]]:
+def one_round(case: Case, engines: Sequence[str], number: int) -> dict[str, dict[str, float]]:
     """What each engine does with the same rows."""
     found = {}
-    for name, (section, changes) in ENGINES.items():
+    for name in engines:
+        section, changes = ENGINES[name]
         own = replace(case, **changes)
-        if changes.get("engine") in ("graph", "compile"):
+        if changes.get("engine") in ("graph", "compile", "stack"):
             own = replace(own, updates=CAPTURED * case.updates, before=CAPTURED * BEFORE)
         gc.collect()
         torch.cuda.empty_cache()
@@ -132,7 +137,7 @@ def report(name: str, case: Case, rounds: Sequence[dict[str, dict[str, float]]],
     print(f"\n{name}: {size / 1e6:.1f} M parameters, {case.batch} rows, {limit * 1e3:.3f} ms of arithmetic in a step")
     print(f"{'':16}{'updates/s':>24}{'x Trainer':>11}{'captures':>10}{'s':>7}{'MiB':>8}{'x eager':>9}{'share':>8}")
     found: dict[str, Any] = {}
-    for engine in ENGINES:
+    for engine in rounds[0]:
         speeds = sorted(own[engine]["speed"] for own in rounds)
         own = {key: median([one[engine][key] for one in rounds]) for key in rounds[0][engine]}
         own["over Trainer"] = median([one[engine]["speed"] / one["Trainer"]["speed"] for one in rounds])

@@ -1,12 +1,13 @@
 """How fast are runs of a text encoder that train side by side on a GPU, and do they have the numbers of runs alone?
 
-    python benchmarks/stacked.py --data DIR [--encoder minilm] [--seats 8,32]
-        [--only speed,profile,float,resume,company]
+    python benchmarks/stacked.py --data DIR [--encoder minilm] [--base] [--seats 8,32]
+        [--only speed,streams,evaluation,profile,float,resume,company]
 
-Six GLUE tasks, batches of 32 rows, bf16. Updates per second of one run alone (`--engine graph`), then of all runs in a
-stack together, with peak memory and the share of padding; then runs in a stack beside runs alone in single precision,
-a stack that is stopped and goes on, and a run in company beside the same run alone. A section that fails prints where,
-and the next one begins.
+Six GLUE tasks, batches of 32 rows, bf16. Updates per second of one run alone (`--engine graph`), of several on streams,
+and of all runs in a stack together, with peak memory and the share of padding; whether runs on streams have the bytes
+of runs alone; how long evaluations take; then runs in a stack beside runs alone in single precision, a stack that is
+stopped and goes on, and a run in company beside the same run alone. A section that fails prints where, and the next one
+begins.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from rota.data import Reading, load_tasks
 from rota.engine import StepPlan
-from rota.models import MultiTaskModel, pretrained
+from rota.models import MultiTaskModel, Pretrained, pretrained
 from rota.policies import Exp3S, Policy, uniform
 from rota.runlog import LOG, Run
 from rota.runs import take_turns
@@ -107,7 +108,7 @@ class Bench:
             own = {**fields, "static": fields.get("static", True) or seed % 2 == 0}
             return self.train(folder / str(seed), seed, **{"engine": "stack", **own})
 
-        turns = take_turns(work)
+        turns = take_turns(work, fields.get("engine") == "graph")
         runs = [event[2] for event in turns.work_through(list(seeds), len(seeds)) if event[0] == "done"]
         return runs, list(turns.shared.values())
 
@@ -153,6 +154,45 @@ def stack_speed(bench: Bench, seats: int, lone: float, static: bool = True) -> N
             f"{stack.seconds:.1f} s; reason: {stack.reason}; unfused: {stack.unfused}"
         )
     print(f"  {told(runs[0])}", flush=True)
+
+
+def stream_speed(bench: Bench, count: int, lone: float) -> None:
+    """Runs that are captured one by one, on streams."""
+    watch = Watch(before=200, timed=300)
+    bench.together(bench.folder / f"streams-{count}", range(count), watch=watch, engine="graph")
+    peak = torch.cuda.max_memory_allocated() / 2**30
+    print(
+        f"{count} runs on streams: {watch.speed:.1f} updates/s = {watch.speed / lone:.2f} x; {peak:.2f} GiB", flush=True
+    )
+
+
+def streams_and_alone(bench: Bench, count: int) -> None:
+    """With dropout, evaluations and policies that learn: the same bytes, the last weights included?"""
+    fields = {"engine": "graph", "steps": 120, "eval_every": 40, "eval_rows": 200, "keep": "all", "static": False}
+    bench.together(bench.folder / "streams", range(count), **fields)
+    same = 0
+    for seed in range(count):
+        bench.train(bench.folder / "one" / str(seed), seed, **{**fields, "static": seed % 2 == 0})
+        one, other = bench.folder / "streams" / str(seed), bench.folder / "one" / str(seed)
+        found, expected = weights_of(one), weights_of(other)
+        weights = all(torch.equal(own, expected[name]) for name, own in found.items())
+        same += weights and (one / LOG).read_bytes() == (other / LOG).read_bytes()
+    print(f"  {same} of {count} runs on streams have log and weights of runs alone, to the byte", flush=True)
+
+
+def evaluations(bench: Bench, seats: int) -> None:
+    """All dev rows of six tasks, in a stack and alone."""
+    for name, runs, fields in (("alone", [0], {"engine": "graph"}), ("in a stack", range(seats), {})):
+        took = {}
+        for every in (30, 60):  # three evaluations, and two
+            began = time.perf_counter()
+            bench.together(
+                bench.folder / f"eval-{name}-{every}", runs, steps=60, eval_every=every, eval_rows=None, **fields
+            )
+            took[every] = time.perf_counter() - began
+        each = (took[30] - took[60]) / len(runs)
+        peak = torch.cuda.max_memory_allocated() / 2**30
+        print(f"  {name}: {each:.3f} s for an evaluation; {took[60]:.1f} s in all; {peak:.1f} GiB", flush=True)
 
 
 def profiled(bench: Bench, seats: int, timed: int = 12) -> None:
@@ -216,6 +256,12 @@ def in_float(bench: Bench) -> None:
         bench.model = model
 
 
+def of_base_size() -> Pretrained:
+    from transformers import BertConfig, BertModel
+
+    return Pretrained(BertModel(BertConfig(), add_pooling_layer=False), "mean")
+
+
 def without_dropout(model: MultiTaskModel) -> MultiTaskModel:
     found = copy.deepcopy(model)
     for module in found.modules():
@@ -256,7 +302,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=data_folder(), help="folder with glue/; default $ROTA_DATA")
     parser.add_argument("--encoder", default="minilm", help="minilm, or a folder with it")
-    parser.add_argument("--only", default="speed,profile,float,resume,company")
+    parser.add_argument("--base", action="store_true", help="a model of the size of BERT base in place of the encoder")
+    parser.add_argument("--only", default="speed,streams,evaluation,profile,float,resume,company")
     parser.add_argument("--seats", default="8,32")
     asked = parser.parse_args()
     if asked.data is None or not (asked.data / "glue").is_dir() or not torch.cuda.is_available():
@@ -267,13 +314,20 @@ def main() -> None:
     torch.manual_seed(0)
     only, seats = asked.only.split(","), [int(own) for own in asked.seats.split(",")]
     with tempfile.TemporaryDirectory() as place:
-        bench = Bench(tasks, MultiTaskModel(pretrained(asked.encoder, "mean"), tasks), Path(place))
+        encoder = of_base_size() if asked.base else pretrained(asked.encoder, "mean")
+        bench = Bench(tasks, MultiTaskModel(encoder, tasks), Path(place))
         sections: list[tuple[str, str, Callable[[], Any]]] = []
         lone = [1.0]
         sections.append(("speed", "one run alone", lambda: lone.__setitem__(0, lone_speed(bench))))
         sections += [
             ("speed", f"{own} runs in a stack", lambda own=own: stack_speed(bench, own, lone[0])) for own in seats
         ]
+        sections += [
+            ("streams", f"{own} runs on streams", lambda own=own: stream_speed(bench, own, lone[0]))
+            for own in (2, 4, 8)
+        ]
+        sections.append(("streams", "streams and alone", lambda: streams_and_alone(bench, 6)))
+        sections.append(("evaluation", "evaluations", lambda: evaluations(bench, seats[-1])))
         sections.append(("profile", "profile", lambda: profiled(bench, seats[0])))
         sections.append(("float", "single precision", lambda: in_float(bench)))
         sections.append(("resume", "stopped and resumed", lambda: resumed(bench)))

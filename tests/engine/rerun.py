@@ -39,5 +39,7 @@ class Rerun:
 
 
 def leaves(found):
-    tensors = found.values() if isinstance(found, dict) else [] if found is None else [found]
+    tensors = [] if found is None else [found]
+    if isinstance(found, dict | tuple):
+        tensors = found.values() if isinstance(found, dict) else found
     return [tensor.detach() for tensor in tensors]

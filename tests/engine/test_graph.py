@@ -10,11 +10,12 @@ import torch
 from fit_tools import NAMES, QUICK, make_model, make_tasks
 from run_tools import assert_same_run
 from torch import nn
+from transformers import BertConfig, BertModel
 
 from rota import Fixed
 from rota.data import load_tasks
 from rota.engine import Passes, StepPlan, TaskBatch, Trainer, make_engine
-from rota.models import MultiTaskModel, encoder_for
+from rota.models import MultiTaskModel, Pretrained, SmallConv, encoder_for
 from rota.policies import Exp3S, uniform
 from rota.settings import Settings
 from rota.signals import prediction_gain, visit_gain
@@ -23,7 +24,7 @@ from rota.tasks import Classification, Task, TensorRows, adjust_tasks
 from rota.training import evaluate, fit
 from rota.training._checkpoint import Checkpoints
 from rota.training._distributed import DistributedContext
-from rota.training._resolve import resolve_engine, resolve_precision
+from rota.training._resolve import COMPILED_FROM, resolve_engine, resolve_precision
 
 GRAPH = QUICK.model_copy(update={"engine": "graph"})
 
@@ -484,3 +485,22 @@ def test_settings_decide_where_nothing_can_be_captured(monkeypatch):
     assert settled(Settings(), False, own)[1] == "accelerator or optimizer are your own"
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert settled(Settings(), listens=False)[1] == "several processes train together"
+
+
+def test_layers_of_long_runs_are_compiled(monkeypatch):
+    def engine(model, steps, **changes):
+        return resolve_engine(Settings(steps=steps, precision="no", **changes), False, Trainer(), model)[0].engine
+
+    sizes = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    bert = Pretrained(BertModel(BertConfig(vocab_size=20, **sizes)), "mean")
+    model, pictures = (MultiTaskModel(own, {"a": Classification(2)}) for own in (bert, SmallConv(side=8)))
+    assert engine(model, 10**6) == "eager"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "triton" or None)
+    monkeypatch.setattr("shutil.which", lambda name: name if name == "gcc" else None)
+    assert [engine(model, steps) for steps in (COMPILED_FROM - 1, COMPILED_FROM)] == ["graph", "compile"]
+    assert engine(model, COMPILED_FROM, engine="graph") == "graph"
+    assert engine(pictures, COMPILED_FROM) == "graph"  # without layers that repeat
+    assert engine(bert, COMPILED_FROM) == "graph"  # somebody's own module
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert engine(model, COMPILED_FROM) == "graph"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+from accelerate import Accelerator
 from transformers import (
     BertConfig,
     BertModel,
@@ -22,13 +23,17 @@ from transformers import (
     XLMRobertaModel,
 )
 
+from rota.engine import Passes, make_engine, probe
 from rota.engine._text_buffers import TextBuffers
 from rota.engine._text_pass import TextPass
-from rota.models import MultiTaskModel, Pretrained, StackedLayers, StackedTexts, packing, stacked
-from rota.policies import Exp3S, uniform
+from rota.engine._text_stack import TextStack
+from rota.models import MultiTaskModel, Pretrained, StackedLayers, StackedTexts, evaluating, packing, stacked
+from rota.policies import Exp3S, Tracking, uniform
 from rota.runlog import LOG
 from rota.runs import take_turns
 from rota.settings import Settings
+from rota.signals import mc_dropout
+from rota.sources import Survey
 from rota.streams import JointStream, TaskStream
 from rota.tasks import Classification, Regression, Task, TensorRows
 from rota.training import fit
@@ -38,6 +43,12 @@ KINDS = [Classification(2), Classification(3), Regression()]
 SETTINGS = Settings(
     steps=20, batch_size=8, lr=1e-3, engine="stack", device="cpu", eval_every=10, eval_rows=8, checkpoint_every=10
 )
+ENGINES = "stack", "eager"
+POLICIES = {
+    "uniform": lambda seed: uniform(NAMES),
+    "exp3s": lambda seed: Exp3S(NAMES, seed=seed),
+    "tracking": lambda seed: Tracking(NAMES),
+}
 MEMBERS = [(seed, policy) for seed, policy in enumerate(["uniform", "exp3s"] * 4)]
 
 
@@ -72,10 +83,11 @@ def make_model(tasks, seed, dropout=0.0, hidden=None, pooling="mean"):
 def train(folder, member, dropout=0.0, resume=False, model=None, stream=TaskStream, **changes):
     seed, policy = member
     tasks = make_tasks()
-    policy = Exp3S(NAMES, seed=seed) if policy == "exp3s" else uniform(NAMES)
+    listen = [Survey("entropy", every=5, passes=4)] if policy == "tracking" else None
+    policy = POLICIES[policy](seed)
     settings = SETTINGS.model_copy(update={"seed": seed, **changes})
     model = model or make_model(tasks, seed, dropout)
-    return fit(model, tasks, policy, folder, settings, stream=stream, resume=resume, progress=False)
+    return fit(model, tasks, policy, folder, settings, stream=stream, listen=listen, resume=resume, progress=False)
 
 
 def train_together(folder, members, each=None, **fields):
@@ -117,6 +129,10 @@ def test_members_equal_runs_that_train_eagerly(tmp_path, steps, tolerance):
         for line, same in zip(lines(one), lines(other), strict=True):
             if line["kind"] == "step":
                 assert (line["task"], line["rows"]) == (same["task"], same["rows"])
+            if line["kind"] == "eval":
+                for task in NAMES:
+                    assert line["tasks"][task]["loss"] == pytest.approx(same["tasks"][task]["loss"], abs=1e-4)
+                    assert line["tasks"][task]["n"] == same["tasks"][task]["n"]
         assert distance(one, other) < tolerance
 
 
@@ -158,6 +174,87 @@ def test_stopped_and_resumed_in_other_company_is_never_stopped(tmp_path):
     train_together(tmp_path / "half", MEMBERS[1:3], dropout=0.2, resume="step-00000010")
     for seed in (1, 2):
         assert_same_bytes(tmp_path / "whole" / str(seed), tmp_path / "half" / str(seed))
+
+
+def test_members_are_asked_in_one_pass(tmp_path, monkeypatch):
+    asked = []
+    answers = TextStack.answers
+
+    def counted(self, items):
+        asked.append((len(items), items[0].copies, items[0].drops))
+        return answers(self, items)
+
+    monkeypatch.setattr(TextStack, "answers", counted)
+    train_together(tmp_path, [(seed, "tracking") for seed in range(3)], dropout=0.2)
+    assert {members for members, _, _ in asked} == {3}
+    assert {(copies, drops) for _, copies, drops in asked} == {(1, False), (4, True)}
+
+
+def test_company_changes_no_bit_of_a_survey(tmp_path):
+    members = [(seed, "tracking") for seed in range(3)]
+    train_together(tmp_path / "three", members, dropout=0.2)
+    train(tmp_path / "alone", members[1], dropout=0.2)
+    assert_same_bytes(tmp_path / "three" / "1", tmp_path / "alone")
+
+
+def looks(rows, task="two", passes=None, dropout=0.0, most=9, hidden=None):
+    """What a stack of one says of some rows, and what its model says."""
+    tasks = make_tasks()
+    model = make_model(tasks, 0, dropout, hidden=hidden)
+    settings = SETTINGS.model_copy(update={"precision": "no", "delay": 0})
+    engine = make_engine(model, tasks, settings, Accelerator(cpu=True))
+    task = next(own for own in tasks if own.name == task)
+
+    def measure(kind, outputs, labels):
+        return {"outputs": outputs if outputs.dim() == 2 else outputs.transpose(0, 1), "labels": labels}
+
+    with evaluating(model) if passes is None else mc_dropout(model, seed=3):
+        found = engine.probe(task, task.splits["train"], np.asarray(rows), most, measure, passes)
+    with evaluating(model):
+        expected = probe(model, task, task.splits["train"], np.asarray(rows), most, measure)
+    engine.close()
+    return found, expected
+
+
+@pytest.mark.parametrize("task", NAMES)
+def test_what_a_stack_says_of_rows_is_what_the_model_says(task):
+    found, expected = looks([3, 50, 7, 8, 1], task)
+    torch.testing.assert_close(found["outputs"], expected["outputs"], rtol=0, atol=1e-6)
+    assert torch.equal(found["labels"], expected["labels"])
+    assert found["labels"].dtype == expected["labels"].dtype
+
+
+@pytest.mark.parametrize("at_once", [None, 3])
+def test_passes_with_dropout_differ_around_what_the_model_says(at_once):
+    found, expected = looks(range(9), passes=Passes(400, at_once=at_once), dropout=0.1)
+    outputs = found["outputs"]
+    assert outputs.shape == (9, 400, 2)
+    spread = outputs.std(1)
+    assert float(spread.min()) > 0.01
+    # The mean of an answer with dropout is not the answer without, but near to it.
+    assert float((outputs.mean(1) - expected["outputs"]).abs().max()) < 0.5 * float(spread.max())
+    # Passes are independent: neighbours are as far apart as any two.
+    near = (outputs[:, 1:] - outputs[:, :-1]).square().mean()
+    far = (outputs[:, 100:] - outputs[:, :-100]).square().mean()
+    assert float(near / far) == pytest.approx(1, abs=0.15)
+
+
+def test_masks_that_rows_share_are_the_models_own(tmp_path):
+    tasks = make_tasks()
+    model = make_model(tasks, 0, 0.2)
+    settings = SETTINGS.model_copy(update={"precision": "no", "delay": 0})
+    engine = make_engine(model, tasks, settings, Accelerator(cpu=True))
+    rows = tasks[0].splits["dev"]
+    same = np.asarray([4] * 6)
+
+    def measure(kind, outputs, labels):
+        return {"outputs": outputs.transpose(0, 1)}
+
+    with mc_dropout(model, seed=1, consistent=True) as masks:
+        found = engine.probe(tasks[0], rows, same, 6, measure, Passes(3, masks=masks))["outputs"]
+    engine.close()
+    assert float(found.std(0).max()) < 1e-6
+    assert float(found.std(1).min()) > 1e-3
 
 
 @pytest.fixture
@@ -220,7 +317,11 @@ def test_a_member_in_the_seat_of_another_is_not_trusted(tmp_path, monkeypatch):
 def test_steps_with_several_tasks_are_the_members_own(tmp_path):
     train(tmp_path / "stack", MEMBERS[0], stream=JointStream)
     train(tmp_path / "eager", MEMBERS[0], stream=JointStream, engine="eager")
-    assert_same_bytes(tmp_path / "stack", tmp_path / "eager")
+    found, expected = ([own for own in lines(tmp_path / engine) if own["kind"] == "step"] for engine in ENGINES)
+    assert found == expected
+    assert len(found) == SETTINGS.steps
+    found, expected = (weights(tmp_path / engine) for engine in ENGINES)
+    assert all(torch.equal(own, expected[name]) for name, own in found.items())
 
 
 @pytest.mark.parametrize(
@@ -228,7 +329,7 @@ def test_steps_with_several_tasks_are_the_members_own(tmp_path):
     [("first", None, {"clip": None}), ("pooled", 12, {"weight_decay": 0.1, "decay_all": True, "betas": (0.8, 0.99)})],
 )
 def test_other_heads_poolings_and_numbers_of_adamw(tmp_path, pooling, hidden, changes):
-    for engine in ("stack", "eager"):
+    for engine in ENGINES:
         model = make_model(make_tasks(), 1, hidden=hidden, pooling=pooling)
         run = train(tmp_path / engine, MEMBERS[1], model=model, engine=engine, **changes)
         assert run.plan["engine"] == engine

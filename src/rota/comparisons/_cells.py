@@ -166,7 +166,8 @@ def _turns(
     """What trains several runs in one process, and how many at a time."""
     from rota.runs import side_by_side, take_turns  # late: it loads torch
 
-    return take_turns(work), side_by_side(make_plan(first.fields), processes)
+    how = side_by_side(make_plan(first.fields), processes)
+    return take_turns(work, how.streams), how.places
 
 
 def _in_company(assignment: Assignment) -> HowItEnded:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +21,17 @@ def repeated_blocks(model: nn.Module) -> list[nn.Module]:
         if len(members) > 1 and len({type(member) for member in members}) == 1
         for block in members
     ]
+
+
+def can_compile(model: nn.Module) -> bool:
+    """Whether it has layers that repeat, and this machine what compiles them for a GPU.
+
+    >>> can_compile(nn.Linear(2, 2))
+    False
+    """
+    compilers = "cc", "gcc", "clang"  # what triton looks for
+    there = torch.cuda.is_available() and importlib.util.find_spec("triton") is not None
+    return there and any(map(shutil.which, compilers)) and bool(repeated_blocks(model))
 
 
 def compile_blocks(blocks: list[nn.Module]) -> None:

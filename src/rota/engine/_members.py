@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from rota.engine._repeatable import choose_kernels, kernel_choice
-from rota.turns import surroundings
+from rota.turns import give_way, surroundings
 
 CPU = torch.device("cpu")
 
@@ -31,14 +31,20 @@ class TorchSurroundings:
         torch.default_generator.set_state(self.generator.get_state())
         if kernel_choice() != self._kernels:
             choose_kernels(self._kernels)
-        if self._on_gpu is not None:
-            _default_on_gpu().set_state(self._on_gpu.get_state())
+        self._enter_gpu()
 
     def leave(self) -> None:
         self.generator.set_state(torch.default_generator.get_state())
         self._kernels = kernel_choice()
         if torch.cuda.is_initialized():
-            self.on_gpu.set_state(_default_on_gpu().get_state())
+            self._leave_gpu()
+
+    def _enter_gpu(self) -> None:
+        if self._on_gpu is not None:
+            _default_on_gpu().set_state(self._on_gpu.get_state())
+
+    def _leave_gpu(self) -> None:
+        self.on_gpu.set_state(_default_on_gpu().get_state())
 
     @property
     def on_gpu(self) -> torch.Generator:
@@ -46,6 +52,38 @@ class TorchSurroundings:
         if self._on_gpu is None:
             self._on_gpu = torch.Generator("cuda")
         return self._on_gpu
+
+
+class StreamSurroundings(TorchSurroundings):
+    """A stream of the GPU as well, so that what a member has captured runs beside what others have. What is captured
+    draws from the generator's state that was there; so each member's state is put into its place, not copied there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stream = torch.cuda.Stream()
+        self._on_gpu = torch.Generator("cuda")
+
+    def _enter_gpu(self) -> None:
+        torch.cuda.set_stream(self._stream)
+        _default_on_gpu().graphsafe_set_state(self.on_gpu)
+
+    def _leave_gpu(self) -> None:
+        self._on_gpu = _default_on_gpu().graphsafe_get_state()
+
+
+def wait_here() -> None:
+    """Until the GPU has done what it was asked to do so far; other runs of this process go on in the meantime."""
+    if torch.cuda.is_available():
+        arrived = torch.cuda.Event()
+        arrived.record()
+        wait_for(arrived)
+
+
+def wait_for(event: torch.cuda.Event) -> None:
+    """The same for an event."""
+    while not event.query():
+        if not give_way():
+            event.synchronize()
 
 
 def own_generator(device: torch.device = CPU) -> torch.Generator:

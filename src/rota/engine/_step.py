@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from rota.arrays import Ids
+from rota.engine._members import wait_for
 from rota.feedback import Choice
 from rota.tasks import Batch
 
@@ -107,7 +108,7 @@ class AsyncScalars:
 
     def tolist(self) -> list[float]:
         if self._arrived is not None:
-            self._arrived.synchronize()
+            wait_for(self._arrived)
         numbers: list[float] = self._numbers.tolist()
         return numbers if self._chosen is None else [numbers[k] for k in self._chosen]
 

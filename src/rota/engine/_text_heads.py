@@ -16,6 +16,11 @@ def stackable_heads(model: MultiTaskModel) -> dict[str, Head]:
     return {task: head for task, head in model.heads.items() if isinstance(head, Head) and head.kind.sees == "row"}
 
 
+def labels_for(kind: Kind, labels: Tensor) -> Tensor:
+    """Labels as the kind has them."""
+    return labels.float() if kind.width == 1 else labels.long()
+
+
 class StackedHeads:
     """Parameters and momenta of all heads as tensors [S, tasks, numbers], laid out as the widest head is: a narrower
     one leaves numbers of its last layer unused, which stay zero.
@@ -32,9 +37,6 @@ class StackedHeads:
         self._kinds: dict[str, tuple[Kind, list[int]]] = {}
         for number, head in enumerate(heads.values()):
             self._kinds.setdefault(repr(head.kind.describe()), (head.kind, []))[1].append(number)
-        self._label_type = {
-            name: torch.float32 if kind.width == 1 else torch.long for name, (kind, _) in self._kinds.items()
-        }
         first = next(iter(heads.values()))
         widest = max(head.kind.width for head in heads.values())
         seen = [layer.in_features for layer in first.layers]
@@ -58,14 +60,12 @@ class StackedHeads:
         sizes = [math.prod(shape) for shape in self._shapes]
         return [part.view(shape) for part, shape in zip(own.split(sizes), self._shapes, strict=True)]
 
-    def losses(self, weights: Tensor, features: Tensor, tasks: Tensor, labels: Tensor) -> Tensor:
-        """The loss of each row, [S, B].
+    def answers(self, weights: Tensor, features: Tensor) -> Tensor:
+        """What the heads say, [S, B, C], as wide as the widest of all heads.
 
         Args:
             weights: Of the heads that are asked, [S, numbers].
             features: What they see, [S, B, D].
-            tasks: Which they are, [S].
-            labels: [S, B].
         """
         parts = weights.split([math.prod(shape) for shape in self._shapes], dim=1)
         layers = len(parts) // 2
@@ -74,11 +74,21 @@ class StackedHeads:
             matrix = parts[number].view(-1, *self._shapes[number])
             values = values.relu() if number else values
             values = torch.baddbmm(parts[layers + number][:, None], values, matrix.transpose(1, 2))
+        return values
+
+    def losses(self, answers: Tensor, tasks: Tensor, labels: Tensor) -> Tensor:
+        """The loss of each row, [S, B].
+
+        Args:
+            answers: See above.
+            tasks: Which heads these are of, [S].
+            labels: [S, B].
+        """
         found = torch.zeros_like(labels, dtype=torch.float32)
-        for name, (kind, numbers) in self._kinds.items():
+        for kind, numbers in self._kinds.values():
             own = _one_of(tasks, numbers)[:, None].expand_as(labels)
-            asked = labels.masked_fill(~own, 0).to(self._label_type[name]).flatten()
-            losses = kind.losses(values[..., : kind.width].flatten(0, 1), asked).view_as(found)
+            asked = labels_for(kind, labels.masked_fill(~own, 0)).flatten()
+            losses = kind.losses(answers[..., : kind.width].flatten(0, 1), asked).view_as(found)
             found = torch.where(own, losses, found)
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,17 +24,17 @@ FIELDS = ("seat", "task", "weight", "rate", "clip", "seed", "counts")
 
 @dataclass(frozen=True)
 class TextRow:
-    """What one member trains on in a step.
+    """What one member trains on in a step, or is asked about.
 
     Args:
-        seat, task: PassSize of its seat and of its head.
-        rows: PassSize of its rows in the library.
+        seat, task: Numbers of its seat and of its head.
+        rows: Numbers of its rows in the library; -1 where a place stays empty.
         tokens: In them, together.
         width: To which the longest of them is padded.
+        generator: Of its dropout.
         weight: Of the loss.
         rate: Of learning.
         clip: Limit of the gradient's norm.
-        generator: Of its dropout.
         again: Whether the loss after the update is asked for, too.
     """
 
@@ -42,10 +43,10 @@ class TextRow:
     rows: Ids
     tokens: int
     width: int
-    weight: float
-    rate: float
-    clip: float
     generator: torch.Generator
+    weight: float = 1.0
+    rate: float = 0.0
+    clip: float = math.inf
     again: bool = False
 
 
@@ -125,6 +126,12 @@ class TextPass:
     # Inside of the work
 
     @torch.no_grad()
+    def answers(self) -> tuple[Tensor, Tensor]:
+        """What the heads say of the rows, [S, B, C], and the labels, [S, B]."""
+        read = self._read()
+        return self._answers(read, *self._weights(read)), read.labels
+
+    @torch.no_grad()
     def losses(self) -> Tensor:
         """The mean loss of each member; nothing is trained."""
         read = self._read()
@@ -191,6 +198,10 @@ class TextPass:
         return (read.seats[:, None] * self._buffers.texts.vocabulary + read.tokens).flatten()
 
     def _means(self, read: _Read, dense: dict[str, Tensor], words: Tensor, heads: Tensor) -> Tensor:
+        losses = self._buffers.heads.losses(self._answers(read, dense, words, heads), read.tasks, read.labels)
+        return torch.where(read.there, losses, 0.0).sum(1) / read.there.sum(1).clamp(min=1)
+
+    def _answers(self, read: _Read, dense: dict[str, Tensor], words: Tensor, heads: Tensor) -> Tensor:
         texts = self._buffers.texts
         seeds = seeds_of(self._field("seed").long(), texts.points) if self._drops else None
         features = texts(dense, words, read.types, self._layers(read.where), seeds)
@@ -198,8 +209,7 @@ class TextPass:
         if dropping is not None:
             places = torch.arange(features[0].numel(), device=features.device).view_as(features[0])
             features = features * dropping.kept(places.expand_as(features)) * dropping.grown
-        losses = self._buffers.heads.losses(heads, features, read.tasks, read.labels)
-        return torch.where(read.there, losses, 0.0).sum(1) / read.there.sum(1).clamp(min=1)
+        return self._buffers.heads.answers(heads, features)
 
     def _keep(self, read: _Read, dense: dict[str, Tensor], words: Tensor) -> Tensor:
         """Put gradients into the buffers; their squared norms."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ from rota.engine._step import AsyncScalars
 from rota.engine._text_buffers import TextBuffers, adam_numbers
 from rota.engine._text_groups import groups_alike, groups_for_speed, padded_tokens
 from rota.engine._text_library import TextLibrary
+from rota.engine._text_looks import TextAnswers, TextLook, fitting_tokens, groups_of_looks
 from rota.engine._text_pass import TextPass, TextRow, TextShape
 from rota.models import FusedLayers, MultiTaskModel, StackedLayers, StackedTexts, why_not_alike, why_not_fused
 
@@ -49,7 +50,7 @@ class _Prepared(NamedTuple):
     """A pass with the work that is done with it."""
 
     place: TextPass
-    work: Callable[[], Tensor]
+    work: Callable[[], Any]
 
 
 class TextStack:
@@ -71,11 +72,13 @@ class TextStack:
         self._dtype = torch.bfloat16 if learner.settings.precision == "bf16" else torch.float32
         self._seats = seats
         self.buffers = TextBuffers(texts, learner.model, seats, self._device, adam_numbers(learner))
-        self.library = TextLibrary(self._device)
+        self.library, self.looked_at = TextLibrary(self._device), TextLibrary(self._device)
+        """Rows to train on, and rows that members are only asked about: new ones leave the steps as they are."""
         self._graphs = graphs_on(self._device)
         self._kept: dict[object, _Prepared] = {}
+        self._kept_looks: dict[object, _Prepared] = {}
         self._update: Callable[[], None] | None = None
-        self._version = -1
+        self._version = self._version_of_looks = -1
         self.captures, self.seconds = 0, 0.0
         self.tokens, self.slots = 0, 0
         """Trained on so far, and places for them: the rest was padding."""
@@ -102,6 +105,51 @@ class TextStack:
         if asked:
             after = dict(zip(asked, self._passes([items[number] for number in asked], train=False)[0], strict=True))
         return [TextResult(sent[k], losses[k], after.get(k)) for k in range(len(items))]
+
+    def answers(self, items: Sequence[TextLook]) -> list[TextAnswers]:
+        """What each member says of rows that were `looked_at`; nothing is trained."""
+        if self._graphs is None:
+            return self._answered(items)
+        with repeatable():
+            return self._answered(items)
+
+    def _answered(self, items: Sequence[TextLook]) -> list[TextAnswers]:
+        self._settle()
+        if self._version_of_looks != self.looked_at.version:
+            self._version_of_looks = self.looked_at.version
+            self._kept_looks.clear()
+        found: dict[int, TextAnswers] = {}
+        captured, fitting = self._graphs is not None, fitting_tokens(self._device, self._texts)
+        for shape, drops, numbers in groups_of_looks(items, self._seats, captured, fitting):
+            own = [items[number] for number in numbers]
+            outputs, labels = self._look(shape, drops, [item.row for item in own])
+            for k, (number, item) in enumerate(zip(numbers, own, strict=True)):
+                place = shape.place(k, item.row)
+                outputs_of = outputs[place].unflatten(0, (item.copies, item.most))
+                found[number] = TextAnswers(outputs_of.clone(), labels[place, : item.most].clone())
+        return [found[k] for k in range(len(items))]
+
+    def _look(self, shape: TextShape, drops: bool, rows: Sequence[TextRow]) -> tuple[Tensor, Tensor]:
+        prepared = self._kept_looks.get((shape, drops))
+        if prepared is None:
+            place = TextPass(shape, self.buffers, self.looked_at, drops, self._dtype, self._layers)
+            place.load(rows, counts=False)
+            prepared = _Prepared(place, self._captured(place.answers) or place.answers)
+            if self._graphs is not None and self.kept < MOST:
+                self._kept_looks[shape, drops] = prepared
+        prepared.place.load(rows)
+        found: tuple[Tensor, Tensor] = prepared.work()
+        return found
+
+    def takes(self, width: int) -> bool:
+        """Whether rows of this length can be looked at, the layers being what they are."""
+        self._settle()
+        return self._layers is StackedLayers or why_not_fused(self._texts.heads, self._texts.width, width) is None
+
+    @property
+    def kept(self) -> int:
+        """Captured passes."""
+        return len(self._kept) + len(self._kept_looks)
 
     def gradients(self, item: TextRow) -> dict[str, Tensor]:
         """Of a member without dropout and in single precision, as the stack works them out: by the names of the
@@ -181,13 +229,13 @@ class TextStack:
         work = place.train if train else place.losses
         place.load(items, counts=False)
         prepared = _Prepared(place, self._captured(work) or work)
-        if self._graphs is not None and len(self._kept) < MOST:
+        if self._graphs is not None and self.kept < MOST:
             self._kept[shape, train] = prepared
         return prepared
 
     def _captured(self, work: Callable[[], Result]) -> Callable[[], Result] | None:
         """What repeats the work; None where that is not possible."""
-        if self._graphs is None or self.reason is not None or len(self._kept) >= MOST:
+        if self._graphs is None or self.reason is not None or self.kept >= MOST:
             return None
         began = time.perf_counter()
         try:
@@ -196,6 +244,7 @@ class TextStack:
         except Exception as error:
             self.reason = f"stacked steps are not captured: {said(error)}"
             self._kept.clear()
+            self._kept_looks.clear()
             self._update = None
             return None
         self.captures += 1

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from rota.arrays import Ids
 from rota.draws import Shard
-from rota.engine import Passes, Probe, RowMeasure
+from rota.engine import Passes, Probe, RowMeasure, wait_here
 from rota.engine import probe as eager_probe
 from rota.models import evaluating
 from rota.tasks import IGNORED, Kind, Rows, RowStats, Task, sample_rows
@@ -114,8 +114,7 @@ def collect_row_stats(
             own.append(
                 (number, {name: tensor.to("cpu", non_blocking=True, copy=True) for name, tensor in found.items()})
             )
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()  # once: all batches are on their way
+    wait_here()  # once: all batches are on their way
     batches = sorted((pair for pairs in gather(own) for pair in pairs), key=lambda pair: pair[0])
     places = torch.from_numpy(np.argsort(order))
     return {name: joined[places] for name, joined in _join([row_stats for _, row_stats in batches]).items()}

@@ -14,14 +14,14 @@ def _turns() -> Turns[Any, Any] | None:
     return getattr(HERE, "turns", None)
 
 
-def give_way() -> None:
-    """Let other trainings of this process go on, if there are any.
+def give_way() -> bool:
+    """Let other trainings of this process go on, if there are any; whether one did.
 
     >>> give_way()  # nobody else is here
+    False
     """
     turns = _turns()
-    if turns is not None:
-        turns.give_way()
+    return turns is not None and turns.give_way()
 
 
 def together(key: Hashable, item: Any, work: Callable[[Sequence[Any]], Sequence[Any]]) -> Any:

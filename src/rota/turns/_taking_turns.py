@@ -168,15 +168,16 @@ class Turns(Generic[WorkItem, WorkResult]):
             else:
                 return item
 
-    def give_way(self) -> None:
-        """Let the others go on first."""
+    def give_way(self) -> bool:
+        """Let the others go on first; whether somebody did."""
         place = self._running
         assert place is not None
         with self._lock:
             if not self._ready:
-                return
+                return False
             self._ready.append(place)
         self._pass_on(place)
+        return True
 
     def together(self, key: Hashable, item: Any, work: Callable[[Sequence[Any]], Sequence[Any]]) -> Any:
         """See `rota.turns.together`."""
