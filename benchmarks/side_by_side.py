@@ -5,9 +5,9 @@
 
 Five methods on digits, or with `--data` six methods with `minilm` on six GLUE tasks, from the start of the command to
 its table, with the same evaluations. `apart` is one run after the other in each process, as comparisons did before
-there were stacks: `--engine eager --keep all` on a CPU, `--engine graph --keep best --jobs 8` on a GPU. With
-`--apart-seeds` fewer runs are trained apart, and their time is scaled. On a GPU the scores of equal runs are compared,
-too: they differ by seed noise and must not differ on average.
+there were stacks: two processes on a CPU, eight on a GPU. With `--apart-seeds` fewer runs are trained apart, and the
+time from their beginning is scaled. On a GPU the scores of equal runs are compared, too: they differ by seed noise and
+must not differ on average.
 """
 
 from __future__ import annotations
@@ -20,18 +20,36 @@ import tarfile
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from datapath import TASKS
 from scipy import stats
 
-from rota.runlog import Run
+from rota.comparisons import ALONE, make_comparison, train_cells
+from rota.runlog import RUN, Run
+from rota.workers import Processes
 
 
-def seconds(methods: list[str], flags: list[str], out: Path) -> float:
+def side_by_side(methods: list[str], fields: dict[str, Any], seeds: int, jobs: int | None, out: Path) -> float:
+    """Seconds of `rota compare`."""
     began = time.perf_counter()
-    command = [sys.executable, "-m", "rota", "compare", "--methods", ",".join(methods), "--out", str(out)]
-    subprocess.run([*command, *flags], check=True, stdout=subprocess.DEVNULL)
+    flags = [f"--{name}={','.join(own) if name == 'tasks' else own}" for name, own in fields.items()]
+    command = [sys.executable, "-m", "rota", "compare", f"--methods={','.join(methods)}", f"--out={out}", *flags]
+    which = [f"--seeds={','.join(map(str, range(seeds)))}", *([f"--jobs={jobs}"] if jobs else [])]
+    subprocess.run([*command, *which], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - began
+
+
+def apart(methods: list[str], fields: dict[str, Any], seeds: int, jobs: int, out: Path, of: int) -> float:
+    """Seconds that runs one by one in each process take, and their table, for so many seeds."""
+    began, clock = time.perf_counter(), time.time()
+    comparison = make_comparison({"methods": methods}, fields, seeds=range(seeds))
+    out.mkdir()
+    for _ in train_cells(comparison.cells, out, Processes(jobs), ALONE):
+        pass
+    side_by_side(methods, fields, seeds, 1, out)  # all runs are there: this makes the table
+    start = min((folder / RUN).stat().st_mtime for folder in folders(out)) - clock
+    return start + (time.perf_counter() - began - start) * of / seeds
 
 
 def main() -> None:
@@ -40,33 +58,33 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--apart-seeds", type=int, help="fewer seeds for the runs apart")
     parser.add_argument("--steps", type=int, default=600)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, help="processes; default 2 on a CPU, one on a GPU")
     parser.add_argument("--data", type=Path, default=None, help="folder with glue/: texts, on a GPU")
     parser.add_argument("--encoder", default="minilm", help="minilm, or a folder with it")
     asked = parser.parse_args()
+    fields: dict[str, Any] = {"steps": asked.steps}
     if asked.data is None:
-        methods, own = ["exp3s"], ["--tasks", "digits", "--device", "cpu"]
-        ways = {"apart": ["--engine", "eager", "--keep", "all", "--jobs", str(asked.jobs)], "side by side": []}
+        methods, jobs = ["exp3s"], asked.jobs or 2
+        fields |= {"tasks": ["digits"], "device": "cpu"}
     else:
-        methods = ["exp3s", "auto"]  # and the four plain mixtures, which are part of every comparison
-        own = ["--tasks", ",".join(TASKS), "--data", str(asked.data), "--model", asked.encoder, "--best", "last"]
-        ways = {"apart": ["--engine", "graph", "--keep", "best", "--jobs", "8"], "side by side": []}
-    ways["side by side"] = ["--jobs", str(asked.jobs)]
+        methods, jobs = ["exp3s", "auto"], 8  # and the four plain mixtures, which are part of every comparison
+        fields |= {"tasks": TASKS, "data": str(asked.data), "model": asked.encoder, "best": "last"}
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
         for pair in range(asked.pairs):
-            took, outs = {}, {}
-            for number, (way, flags) in enumerate(ways.items()):
-                seeds = asked.apart_seeds or asked.seeds if way == "apart" else asked.seeds
-                out = outs[way] = Path(folder) / f"{pair}-{number}"
-                which = ["--seeds", ",".join(map(str, range(seeds))), "--steps", str(asked.steps)]
-                took[way] = seconds(methods, [*own, *which, *flags], out) * asked.seeds / seeds
-                print(f"{way}: {len(folders(out))} runs, {took[way]:.1f} s for {asked.seeds} seeds", flush=True)
-            ratios.append(took["apart"] / took["side by side"])
+            outs = {way: Path(folder) / f"{way} {pair}" for way in ("apart", "together")}
+            took = {"together": side_by_side(methods, fields, asked.seeds, asked.jobs, outs["together"])}
+            print(f"together: {len(folders(outs['together']))} runs, {took['together']:.1f} s", flush=True)
+            if asked.data is not None:
+                print(f"logs and summaries: {packed(outs['together']) / 2**20:.1f} MiB packed", flush=True)
+            seeds = asked.apart_seeds or asked.seeds
+            keep = {"keep": "all" if asked.data is None else "best"}  # as it was
+            took["apart"] = apart(methods, {**fields, **keep}, seeds, jobs, outs["apart"], asked.seeds)
+            ratios.append(took["apart"] / took["together"])
+            print(f"apart: {len(folders(outs['apart']))} runs, {took['apart']:.1f} s for {asked.seeds} seeds")
             print(f"{1 / ratios[-1]:.2f} of the time, {ratios[-1]:.2f}×", flush=True)
             if asked.data is not None:
                 compare_scores(outs)
-                print(f"logs and summaries: {packed(outs['side by side']) / 2**20:.1f} MiB packed", flush=True)
     print(f"median {statistics.median(ratios):.2f}× ({min(ratios):.2f}–{max(ratios):.2f})")
 
 
@@ -76,13 +94,13 @@ def compare_scores(outs: dict[str, Path]) -> None:
     differences: dict[str, list[float]] = {}
     for name, score in scores["apart"].items():
         method = name.rpartition("-")[0]
-        differences.setdefault(method, []).append(100 * (score - scores["side by side"][name]))
+        differences.setdefault(method, []).append(100 * (score - scores["together"][name]))
     differences["all"] = [one for own in differences.values() for one in own]
     for method, own in differences.items():
         middle = statistics.mean(own)
         half = stats.t.ppf(0.975, len(own) - 1) * statistics.stdev(own) / len(own) ** 0.5
         interval = f"[{middle - half:.2f}, {middle + half:.2f}]"
-        print(f"  {method}: apart − side by side {middle:+.2f} {interval}, n = {len(own)}")
+        print(f"  {method}: apart − together {middle:+.2f} {interval}, n = {len(own)}")
 
 
 def folders(out: Path) -> list[Path]:

@@ -82,7 +82,7 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
     engine: Literal["auto", "eager", "stack", "graph", "compile"] = Field(
         "auto",
         description="how a step is executed: eager; stack: in one pass with other runs of a comparison; graph: as a "
-        "CUDA graph; compile: as one with compiled layers; auto: on a GPU graph, or compile for 40,000 steps and more; "
+        "CUDA graph; compile: as one with compiled layers; auto: on a GPU graph, or compile for 80,000 steps and more; "
         "stack in comparisons",
     )
     eval_every: Count | None = Field(

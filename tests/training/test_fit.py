@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import gc
 import json
 import math
 import os
@@ -19,6 +20,7 @@ from run_tools import assert_same_run, checkpoints, final_weights
 from torch import nn
 
 import rota
+from rota.callbacks import Callback
 from rota.errors import RotaError
 from rota.feedback import Feedback
 from rota.policies import Exp3S, Hold, Policy, Thompson, Tracking, Union, uniform
@@ -30,6 +32,7 @@ from rota.streams import JointStream, TaskStream
 from rota.tasks import Classification, Regression, Task, TensorRows
 from rota.training import NotANumberError, evaluate, fit
 from rota.training._checkpoint import Checkpoints
+from rota.training._checkpointer import HostCopy
 
 CASES = {
     "exp3s": (lambda: Exp3S(NAMES, eta=0.5), {"listen": prediction_gain}, {}),
@@ -172,6 +175,29 @@ def test_joint_steps_log_no_probability_and_every_part(tmp_path):
 def test_rounds_are_logged(tmp_path):
     run = train(tmp_path / "r", Hold(uniform(NAMES), steps=4))
     assert [line["round"] for line in run.lines("step")] == [step // 4 for step in range(40)]
+
+
+class Copies(Callback):
+    """Counts the best models in memory, but for those that others have left there."""
+
+    def __init__(self):
+        gc.collect()
+        self.seen, self.others = [], self.count()
+
+    def count(self):
+        return sum(type(one) is HostCopy for one in gc.get_objects())
+
+    def on_evaluate(self, done, evaluation, mixture):
+        self.seen.append(self.count() - self.others)
+
+
+@pytest.mark.parametrize("best", ["last", "score"])
+def test_one_best_model_is_in_memory_until_it_is_written(tmp_path, best):
+    copies = Copies()
+    settings = QUICK.model_copy(update={"best": best, "eval_every": 4, "checkpoint_every": 40})
+    train(tmp_path / "r", uniform(NAMES), settings, callbacks=[copies])
+    assert len(copies.seen) == 11
+    assert max(copies.seen) == 1
 
 
 class Listener(Policy):

@@ -56,7 +56,14 @@ class TorchSurroundings:
 
 class StreamSurroundings(TorchSurroundings):
     """A stream of the GPU as well, so that what a member has captured runs beside what others have. What is captured
-    draws from the generator's state that was there; so each member's state is put into its place, not copied there."""
+    draws from the generator's state that was there; so each member's state is put into its place, not copied there.
+
+    >>> from rota.turns import Turns
+    >>> surroundings = StreamSurroundings if torch.cuda.is_available() else TorchSurroundings
+    >>> turns = Turns(lambda seed: torch.manual_seed(seed).initial_seed(), surroundings)
+    >>> [event[2] for event in turns.work_through([3, 4], places=2) if event[0] == "done"]
+    [3, 4]
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,7 +79,10 @@ class StreamSurroundings(TorchSurroundings):
 
 
 def wait_here() -> None:
-    """Until the GPU has done what it was asked to do so far; other runs of this process go on in the meantime."""
+    """Until the GPU has done what it was asked to do so far; other runs of this process go on in the meantime.
+
+    >>> wait_here()  # on a CPU everything is done at once
+    """
     if torch.cuda.is_available():
         arrived = torch.cuda.Event()
         arrived.record()

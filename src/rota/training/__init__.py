@@ -7,8 +7,10 @@ from rota.training._checkpoint import Checkpoints
 from rota.training._feedback_queue import NotANumberError
 from rota.training._fit import fit
 from rota.training._folder import refuse_old
+from rota.training._resolve import COMPILED_FROM
 
 __all__ = [
+    "COMPILED_FROM",
     "Checkpoints",
     "NotANumberError",
     "Trainer",

@@ -28,6 +28,34 @@ NOT_OURS = (KeyError, TypeError, IndexError, AttributeError, ValueError, Runtime
 BRANCHES = "trial"  # the file of what a stream remembers of parameters inside of a round
 
 
+class HostCopy:
+    """Tensors as they are now, on their way to the memory of the CPU. Nobody waits for them before they are read.
+
+    Args:
+        tensors: By name; they may be changed at once.
+
+    >>> weights = {"head": torch.ones(2)}
+    >>> copy = HostCopy(weights)
+    >>> _ = weights["head"].zero_()
+    >>> copy.read()["head"].tolist()
+    [1.0, 1.0]
+    """
+
+    def __init__(self, tensors: Mapping[str, torch.Tensor]) -> None:
+        self._tensors = {
+            name: tensor.detach().to("cpu", non_blocking=True, copy=True) for name, tensor in tensors.items()
+        }
+        self._arrived: torch.cuda.Event | None = None
+        if any(tensor.is_cuda for tensor in tensors.values()):
+            self._arrived = torch.cuda.Event()
+            self._arrived.record()
+
+    def read(self) -> dict[str, torch.Tensor]:
+        if self._arrived is not None:
+            self._arrived.synchronize()
+        return self._tensors
+
+
 class Checkpointer:
     """Writes checkpoints and best models when it is time, brings a run back from them, and has its clock.
 
@@ -62,7 +90,7 @@ class Checkpointer:
         self._engine, self._stream, self._best, self._log = engine, stream, best, log
         self._learner = engine.learner
         self._memories = {**memories, "stream": stream, "best": best, "engine": engine}
-        self._unwritten: dict[int, dict[str, torch.Tensor]] = {}  # best models by their steps
+        self._unwritten: dict[int, HostCopy] = {}  # best models by their steps
         self.seconds = 0.0
         self._clock = self._saved = own_time()
         self._writing = (
@@ -76,8 +104,9 @@ class Checkpointer:
     def remember_best(self, step: int) -> None:
         """The model as it is now is a best one. It is written with the next checkpoint: a run that dies before it finds
         its best model again."""
-        tensors = kept_weights(self._learner.model).items()
-        self._unwritten[step] = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors}
+        kept = self._best.kept_steps  # others are let go before there is one more
+        self._unwritten = {step: own for step, own in self._unwritten.items() if step in kept}
+        self._unwritten[step] = HostCopy(kept_weights(self._learner.model))
 
     def restore(self, state: dict[str, Any], tensors: dict[str, dict[str, torch.Tensor]]) -> int:
         """Everything is as it was; return the step."""
@@ -145,7 +174,7 @@ class Checkpointer:
 
     def _write_best(self) -> None:
         for step in sorted(self._unwritten.keys() & self._best.kept_steps):
-            self._checkpoints.save_best(step, self._unwritten[step])
+            self._checkpoints.save_best(step, self._unwritten[step].read())
         self._unwritten.clear()
 
     def finish(self, done: int) -> None:
@@ -160,7 +189,7 @@ class Checkpointer:
 
     def best_weights(self, step: int) -> dict[str, torch.Tensor]:
         """Those of the best model of a step."""
-        return self._unwritten[step] if step in self._unwritten else self._checkpoints.load_best(step)
+        return self._unwritten[step].read() if step in self._unwritten else self._checkpoints.load_best(step)
 
     def tidy(self) -> None:
         """The run has its summary: remove what is not to be kept."""

@@ -16,9 +16,9 @@ from rota.streams import Stream
 DELAY = 4
 """Steps that a GPU may be behind the loop, where nobody waits for their losses."""
 
-COMPILED_FROM = 40_000
-"""Updates of a run from which on layers are compiled: on an H200 that takes 14 to 24 seconds and saves 0.4 to 0.8
-milliseconds of an update, so that it is paid back after some 32,000."""
+COMPILED_FROM = 80_000
+"""Updates of a run from which on layers are compiled: on an H200 that takes 14 to 29 seconds and saves 0.4 to 0.8
+milliseconds of an update, so that it is paid back after 30,000 to 62,000."""
 
 
 def refuse_parking(settings: Settings, stream: Stream) -> None:

@@ -169,7 +169,7 @@ class Turns(Generic[WorkItem, WorkResult]):
                 return item
 
     def give_way(self) -> bool:
-        """Let the others go on first; whether somebody did."""
+        """Let the others go on first; whether there was one."""
         place = self._running
         assert place is not None
         with self._lock:
