@@ -59,7 +59,7 @@ def proposed(home, *words):
 
 def test_bash_completes_verbs(home):
     assert {command.callback.__name__ for command in app.registered_commands} <= set(proposed(home, "rota", ""))
-    assert proposed(home, "rota", "tr") == ["train"]
+    assert proposed(home, "rota", "tr") == ["train", "transfer"]
 
 
 def test_bash_completes_all_flags_also_those_that_the_short_help_leaves_out(home):

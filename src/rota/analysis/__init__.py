@@ -39,6 +39,7 @@ from rota.analysis._setting_fields import differing_fields, field_values, settin
 from rota.analysis._shares import ShareCourses, departure, plain_mixtures, share_courses
 from rota.analysis._spreads import Spread, spread, task_spread
 from rota.analysis._target_scores import TargetScores, target_scores
+from rota.analysis._transfer_table import Pairing, Ratio, TransferEffect, TransferTable, read_transfer, transfer_table
 from rota.analysis._verdicts import Verdict, judge
 
 __all__ = [
@@ -68,9 +69,11 @@ __all__ = [
     "MixtureAccounts",
     "Outlook",
     "Overview",
+    "Pairing",
     "PoolAccount",
     "Predicted",
     "Ranking",
+    "Ratio",
     "Reached",
     "Registration",
     "RowsUsed",
@@ -82,6 +85,8 @@ __all__ = [
     "Spread",
     "TargetScores",
     "TaskUse",
+    "TransferEffect",
+    "TransferTable",
     "Verdict",
     "all_costs",
     "all_scores",
@@ -121,6 +126,7 @@ __all__ = [
     "read_history",
     "read_rounds",
     "read_searches",
+    "read_transfer",
     "run_names",
     "score",
     "scores",
@@ -135,6 +141,7 @@ __all__ = [
     "task_spread",
     "tasks_of",
     "train_command",
+    "transfer_table",
     "uncertainty_trends",
     "used_cost_columns",
 ]

@@ -30,6 +30,7 @@ from rota.cli._select import select
 from rota.cli._simulate import simulate
 from rota.cli._tasks import tasks
 from rota.cli._train import train
+from rota.cli._transfer import transfer
 from rota.deprecation import RenamedWarning
 from rota.errors import RotaError, missing_package
 from rota.plugins import PluginWarning
@@ -48,6 +49,7 @@ for verb in (
     predict,
     export,
     improve,
+    transfer,
     select,
     search,
     autosem,

@@ -135,7 +135,7 @@ def compare(
             told = ", ".join(f"{cell.variant} {cell.plan.steps}" for cell in _first_seed(comparison))
             console.print(f"Updates at equal cost: {told}", highlight=False, markup=False)
         write_json(folder / COMPARISON, comparison.described())
-        runs, ended = _train(comparison, folder, workers, console)
+        runs, ended = train_all(comparison, folder, workers, console)
     if runs:
         _show(comparison, runs, None if package else page, interval, console)
         if comparison.claims:
@@ -198,11 +198,11 @@ def _first_seed(comparison: Comparison) -> list[Cell]:
     return [cell for cell in comparison.cells if cell.seed == comparison.cells[0].seed]
 
 
-def _train(
+def train_all(
     comparison: Comparison, folder: Path, workers: Workers, console: Console
 ) -> tuple[dict[tuple[str, int], Run], dict[str, list[str]]]:
-    """All runs that are finished by variant and seed, and the names of those that failed, were left to others or wait
-    in a queue."""
+    """Train what is missing, and show it: all runs that are finished by variant and seed, and the names of those that
+    failed, were left to others or wait in a queue."""
     runs: dict[tuple[str, int], Run] = {}
     ended: dict[str, list[str]] = {"failed": [], "left": [], "queued": []}
     alone = workers.jobs == 1

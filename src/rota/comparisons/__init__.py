@@ -13,6 +13,7 @@ from rota.comparisons._cells import (
 from rota.comparisons._comparison import BASELINES, COMPARISON, SINGLE, Cell, Comparison, make_comparison
 from rota.comparisons._equal_cost import equal_cost
 from rota.comparisons._prediction import register_claims
+from rota.comparisons._transfer_runs import transfer_comparison
 
 __all__ = [
     "ALONE",
@@ -31,4 +32,5 @@ __all__ = [
     "steps_done",
     "train_cells",
     "train_marked",
+    "transfer_comparison",
 ]

@@ -8,6 +8,7 @@ from rota.report._picture import write_picture
 from rota.report._plots import figure_html
 from rota.report._simulation import write_simulation
 from rota.report._templates import DRAWING, missing_here, refuse_without_packages
+from rota.report._transfer_page import write_transfer
 from rota.report._write import report_text, write_report
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "write_picture",
     "write_report",
     "write_simulation",
+    "write_transfer",
 ]
 
 __getattr__ = renamed_names(
