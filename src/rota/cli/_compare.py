@@ -92,7 +92,7 @@ def compare(
     """
     place = read_place(on)
     content = dict(read_fields(file, "variants:")) if file else {}
-    chosen = {
+    chosen: dict[str, Any] = {
         "methods": _methods(methods, fields),
         "models": listed(models),
         "without": listed(without),
@@ -100,6 +100,8 @@ def compare(
         "baseline": baseline,
         "budget": budget,
     }
+    if singles and isinstance(content.get("singles"), Mapping):  # other tasks, of the variant that the file names
+        chosen["singles"] = {**content["singles"], "tasks": listed(singles)}
     content |= {name: value for name, value in chosen.items() if value}
     if "seed" in fields:
         raise RotaError("A comparison expects --seeds, such as 0,1,2. Found --seed.")
