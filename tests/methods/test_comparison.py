@@ -24,6 +24,8 @@ from rota.workers import Labour
 from rota.workers._processes import work_through
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
+LIMITED = {"000-figure-3", "000-table-2"}
+"""Experiments whose paper limits the rows of tasks."""
 TINY = {"tasks": ["digits"], "steps": 6, "eval_every": 3, "eval_rows": 20}
 
 
@@ -93,6 +95,21 @@ def test_tasks_trained_alone_are_the_single_task_form_of_a_variant():
         comparison({"variants": variants, "singles": {**singles, "of": "plian"}, "without": list(BASELINES)})
     with pytest.raises(RotaError, match=r"unknown field 'singles\.off'"):
         comparison({"variants": variants, "singles": {"tasks": ["left"], "off": "plain"}})
+
+
+def test_an_empty_mapping_at_full_size_empties():
+    content = {"common": {**TINY, "rows": {"left": 40}}, "methods": ["exp3s"], "full": {"common": {"rows": {}}}}
+    assert make_comparison(content, {}).cells[0].plan.rows == {"left": 40}
+    assert make_comparison(content, {}, full=True).cells[0].plan.rows == {}
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda path: path.stem)
+def test_no_rows_are_left_out_at_the_full_size_of_a_paper(file):
+    content = yaml.safe_load(file.read_text())
+    if "commands" in content or not content.get("full") or not file.stem[0].isdigit() or file.stem in LIMITED:
+        return
+    plans = [cell.plan for cell in make_comparison(content, {}, full=True).cells]
+    assert all(plan.rows == {} for plan in plans)
 
 
 def test_a_variant_that_is_null_at_full_size_is_left_out():

@@ -151,7 +151,7 @@ def make_comparison(
             it is `about`, which plain baselines it does `without`, `singles`: tasks that are also trained alone, each
             with its share of the updates, or a mapping of such `tasks`, the variant `of` which they are the single-task
             form, and the `fields` in which they differ from it; what the `budget` counts, `claims`, and what changes at
-            `full` size, where a variant that is null is left out.
+            `full` size, where a variant that is null is left out and an empty mapping empties.
         fields: Fields of all plans that win over those.
         seeds: Instead of those of the file.
         source: Where the content comes from, for complaints.
@@ -161,16 +161,9 @@ def make_comparison(
     >>> made.baseline, [cell.name for cell in made.cells][:3]
     ('uniform', ['uniform-0', 'proportional-0', 'union-0'])
     """
-    file = _read(content, source)
+    file = _whole(content, source, full)
     if file.commands:
         raise RotaError(f"{source} expects other verbs than a comparison. Run {'; then '.join(file.commands)}.")
-    if full:
-        if not file.full:
-            raise RotaError(f"{source}: expected a section `full`. Found none.")
-        whole = _overlaid(content, file.full)
-        if isinstance(whole.get("variants"), Mapping):
-            whole["variants"] = {name: own for name, own in whole["variants"].items() if own is not None}
-        file = _read(whole, source)
     if "seed" in fields:
         raise RotaError("A comparison expects seeds, such as 0,1,2. Found a field `seed`. Leave it out.")
     own = {**_grid(file), **file.variants}
@@ -203,6 +196,28 @@ def make_comparison(
     return Comparison(file.about, tuple(cells), baseline, file.budget, tuple(file.claims))
 
 
+def other_verbs(content: Mapping[str, Any], source: str = "the file", full: bool = False) -> list[str]:
+    """The commands of an experiment that is no comparison; none where it is one.
+
+    >>> other_verbs({"commands": ["rota simulate --seeds 10"]}), other_verbs({"methods": ["auto"]})
+    (['rota simulate --seeds 10'], [])
+    """
+    return _whole(content, source, full).commands
+
+
+def _whole(content: Mapping[str, Any], source: str, full: bool) -> _File:
+    """The file, with what it says under `full` laid over the rest where that is wanted."""
+    file = _read(content, source)
+    if not full or (file.commands and not file.full):
+        return file
+    if "full" not in content:
+        raise RotaError(f"{source}: expected a section `full`. Found none.")
+    whole = _overlaid(content, file.full)
+    if isinstance(whole.get("variants"), Mapping):
+        whole["variants"] = {name: own for name, own in whole["variants"].items() if own is not None}
+    return _read(whole, source)
+
+
 def _read(content: Mapping[str, Any], source: str) -> _File:
     try:
         return _File.model_validate(dict(content))
@@ -211,11 +226,11 @@ def _read(content: Mapping[str, Any], source: str) -> _File:
 
 
 def _overlaid(content: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """One mapping laid over another: what only one of them has stays."""
+    """One mapping laid over another: what only one of them has stays, but an empty mapping empties."""
     found = copy.deepcopy(dict(content))
     for name, value in other.items():
         both = isinstance(value, Mapping) and isinstance(found.get(name), Mapping)
-        found[name] = _overlaid(found[name], value) if both else value
+        found[name] = _overlaid(found[name], value) if both and value else value
     return found
 
 
