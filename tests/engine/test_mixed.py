@@ -13,6 +13,7 @@ from transformers import BertConfig, BertModel
 
 from rota.data import load_tasks
 from rota.engine import TaskBatch
+from rota.errors import RotaError
 from rota.models import MultiTaskModel, Parts, Pretrained, camtl, encoder_for, with_frozen_rows
 from rota.policies import uniform
 from rota.settings import Settings
@@ -27,6 +28,7 @@ STREAMS = {
     "mixed": MixedStream,
     "picked": functools.partial(PoolStream, select=MTUncertainty(cap=2)),
     "variance": functools.partial(PoolStream, select=MTUncertainty("paper", "variance"), candidates=5, every=2),
+    "dropping": functools.partial(PoolStream, select=MTUncertainty(), scoring_dropout=True),
     "returned": functools.partial(PoolStream, select=MTUncertainty(regression="loss"), returned=True),
 }
 
@@ -140,8 +142,8 @@ def test_stopped_and_resumed_is_never_stopped(tmp_path, captured, stream, engine
     )
 
 
-def scorer(model, select, tasks, layer=None):
-    return CandidateScorer(access_to(model, tasks), select, layer)
+def scorer(model, select, tasks, layer=None, dropout=False):
+    return CandidateScorer(access_to(model, tasks), select, layer, dropout)
 
 
 def ask(model, select, tasks=None, **options):
@@ -175,6 +177,29 @@ def test_asking_leaves_the_model_as_it_was():
     assert [m.training for m in model.modules()] == modes
     assert torch.equal(torch.get_rng_state(), state)
     assert model.encoder.depth is None
+
+
+def test_scoring_with_dropout_has_masks_of_its_own_in_each_step_and_leaves_the_model_as_it_was():
+    model, select, tasks = make_model("frozen", dropout=0.3).train(), MTUncertainty(), make_tasks()
+    modes, state = [m.training for m in model.modules()], torch.get_rng_state()
+    asking, plain = scorer(model, select, tasks, dropout=True), scorer(model, select, tasks)
+    ids = {task.name: np.arange(13) for task in tasks}
+
+    def scores(ask, step):
+        found = ask(CandidateQuery(step, ids, dict.fromkeys(ids, 13), select))
+        return torch.cat([own["uncertainty"] for own in found.values() if "uncertainty" in own])
+
+    assert scores(asking, 0).equal(scores(asking, 0))
+    assert not scores(asking, 0).allclose(scores(asking, 1))
+    assert not scores(asking, 0).allclose(scores(plain, 0))
+    assert scores(plain, 0).equal(scores(plain, 1))
+    assert [m.training for m in model.modules()] == modes
+    assert torch.equal(torch.get_rng_state(), state)
+    without = make_model("frozen")
+    for head in without.heads.values():
+        head.dropout = torch.nn.Identity()
+    with pytest.raises(RotaError, match="expects a model with dropout"):
+        scorer(without, select, tasks, dropout=True)
 
 
 def test_cheaper_answers_are_near_the_exact_ones():

@@ -17,12 +17,15 @@ from rota.analysis import read_claims
 from rota.cli._claims import check_claims
 from rota.comparisons import BASELINES, Comparison, equal_cost, make_comparison, run_comparison
 from rota.comparisons._cells import is_finished
+from rota.data import SUITES
 from rota.errors import RotaError
 from rota.plans import Plan
 from rota.workers import Labour
 from rota.workers._processes import work_through
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
+LIMITED = {"000-figure-3", "000-table-2"}
+"""Experiments whose paper limits the rows of tasks."""
 TINY = {"tasks": ["digits"], "steps": 6, "eval_every": 3, "eval_rows": 20}
 
 
@@ -74,6 +77,49 @@ def test_tasks_are_trained_alone_with_their_share_of_the_updates():
     assert (alone.method, alone.target, alone.steps) == ("singletask", "right", 5)
 
 
+def test_tasks_trained_alone_are_the_single_task_form_of_a_variant():
+    variants = {
+        "plain": {"lr": 0.1, "method": "exp3s", "options": {"eta": 1}, "steps": 20},
+        "other": {"model": "lenet"},
+    }
+    singles = {"tasks": ["left", "right"], "of": "plain", "fields": {"dropout": 0.5}}
+    found = comparison({"variants": variants, "singles": singles, "without": list(BASELINES)})
+    plans = {cell.variant: cell.plan for cell in found.cells if cell.seed == 0}
+    alone = plans["single-right"]
+    assert (alone.method, alone.options, alone.target, alone.steps) == ("singletask", {}, "right", 10)
+    assert (alone.lr, alone.dropout, alone.model) == (0.1, 0.5, "auto")
+    longer = {**singles, "fields": {"steps": 7}}
+    found = comparison({"variants": variants, "singles": longer, "without": list(BASELINES)})
+    assert found.cells[-1].plan.steps == 7
+    with pytest.raises(RotaError, match=r"Unknown variant of the single tasks 'plian'\. Did you mean 'plain'"):
+        comparison({"variants": variants, "singles": {**singles, "of": "plian"}, "without": list(BASELINES)})
+    with pytest.raises(RotaError, match=r"unknown field 'singles\.off'"):
+        comparison({"variants": variants, "singles": {"tasks": ["left"], "off": "plain"}})
+
+
+def test_an_empty_mapping_at_full_size_empties():
+    content = {"common": {**TINY, "rows": {"left": 40}}, "methods": ["exp3s"], "full": {"common": {"rows": {}}}}
+    assert make_comparison(content, {}).cells[0].plan.rows == {"left": 40}
+    assert make_comparison(content, {}, full=True).cells[0].plan.rows == {}
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda path: path.stem)
+def test_no_rows_are_left_out_at_the_full_size_of_a_paper(file):
+    content = yaml.safe_load(file.read_text())
+    if "commands" in content or not content.get("full") or not file.stem[0].isdigit() or file.stem in LIMITED:
+        return
+    plans = [cell.plan for cell in make_comparison(content, {}, full=True).cells]
+    assert all(plan.rows == {} for plan in plans)
+
+
+def test_a_variant_that_is_null_at_full_size_is_left_out():
+    content = {"variants": {"a": {}, "b": {}}, "without": list(BASELINES), "full": {"variants": {"b": None, "c": {}}}}
+    found = make_comparison({"common": TINY, **content}, {}, full=True)
+    assert found.variants == ["a", "c"]
+    with pytest.raises(RotaError, match=r"'variants\.b' expects"):
+        make_comparison({"variants": {"a": {}, "b": None}}, {})
+
+
 def test_full_size_is_laid_over_the_small_one():
     content = {
         "variants": {"a": {"options": {"x": 1}}},
@@ -104,6 +150,38 @@ def test_every_experiment_can_be_run_small_and_in_full(file):
         for claim in read_claims(found.claims, file.name):
             assert set(claim.differ) <= set(Plan.model_fields)
         check_claims(found, file.name)
+
+
+def full_plans(name):
+    file = next(path for path in EXPERIMENTS if path.stem == name)
+    found = make_comparison(yaml.safe_load(file.read_text()), {}, full=True)
+    return {cell.variant: cell.plan for cell in found.cells}
+
+
+@pytest.mark.parametrize("name", [path.stem for path in EXPERIMENTS if path.stem.startswith("002-")])
+def test_the_full_size_of_ca_mtl_has_the_printed_settings(name):
+    if name == "002-table-3":  # other verbs
+        return
+    for variant, plan in full_plans(name).items():
+        assert (plan.lr, plan.weight_decay, plan.pooling, plan.warmup) == (2e-5, 0, "pooled", 0.1)
+        assert plan.batch_size == (16 if name == "002-figure-4" else 32)
+        assert plan.longest == (256 if name in ("002-figure-4", "002-table-4", "002-table-4-roberta") else 128)
+        alone, conditional = variant.startswith("single-"), plan.model.startswith("camtl:")
+        frozen = {"released": 5, "frozen-none": 0, "frozen-quarter": 6}.get(variant, "half")
+        trained_whole = alone or (not conditional and name in ("002-figure-4", "002-table-2"))
+        assert plan.freeze in (None, 0) if trained_whole else plan.freeze == frozen
+        assert alone <= (not conditional)
+        assert plan.model.removeprefix("camtl:").startswith(("bert-", "roberta-"))
+
+
+def test_the_many_tasks_of_ca_mtl_are_those_printed_but_for_the_second_rte():
+    plan = full_plans("002-table-4")["multi-task"]
+    assert plan.tasks == ("camtl",)
+    assert len(SUITES["camtl"].tasks) == 24 - 1
+    assert {"wnli", "rte", "record", "wnut2017"} < set(SUITES["camtl"].tasks)
+    sets = [plan.tasks for plan in full_plans("002-figure-7").values() if not plan.model.startswith("camtl:")]
+    names = [[task for name in own for task in (SUITES[name].tasks if name in SUITES else [name])] for own in sets]
+    assert sorted(map(len, names)) == [9, 9 + 6, 23 - 1]
 
 
 def finished(events):

@@ -16,7 +16,18 @@ from hypothesis import strategies as st
 from torch import nn
 
 from rota.errors import RotaError
-from rota.models import CAMTL, MultiTaskModel, Parts, Pretrained, Whose, camtl, load_model, make_parts, save_model
+from rota.models import (
+    CAMTL,
+    MultiTaskModel,
+    Parts,
+    Pretrained,
+    Whose,
+    camtl,
+    load_model,
+    make_parts,
+    parts_for,
+    save_model,
+)
 from rota.models.camtl._attention import BlockBias
 from rota.models.camtl._film import FiLM, modulated, of_tokens
 from rota.models.camtl._norm import ConditionalNorm
@@ -137,6 +148,14 @@ def test_the_released_top_layer_is_new_and_the_others_are_not():
     same = [old.output.dense.weight.equal(new.base.output.dense.weight) for old, new in layers]
     assert same == [True, True, True, False]
     assert (released.parts.bottleneck, Parts.released(24).bottleneck) == ("released-top", "released-stream")
+
+
+def test_the_word_released_stands_for_the_parts_of_any_depth():
+    assert parts_for("released", LONGEST)(LAYERS) == Parts.released(LAYERS, LONGEST)
+    assert parts_for("released")(24).bottleneck == "released-stream"
+    assert parts_for({"norm": "off"}, LONGEST)(24) == part(norm="off")
+    with pytest.raises(RotaError, match="fields such as norm=off, or the word released"):
+        parts_for("relaesed")
 
 
 def literal(encoder, batch, task):

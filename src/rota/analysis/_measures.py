@@ -75,6 +75,13 @@ def _score(run: Run, split: str, task: str) -> float | None:
     return score(run, split, task)
 
 
+def _scores(run: Run, split: str, names: str) -> float | None:
+    """Of a group of tasks."""
+    found = [score(run, split, task) for task in names.split("+")]
+    present = [value for value in found if value is not None]
+    return float(np.mean(present)) if present and len(present) == len(found) else None
+
+
 def _metric(run: Run, split: str, name: str) -> float | None:
     task, _, metric = name.rpartition(".")
     found = (run.summary["best"].get(split) or {"tasks": {}})["tasks"].get(task, {}).get("metrics", {}).get(metric)
@@ -166,6 +173,7 @@ def _utility(run: Run, _: str, task: str) -> float | None:
 MEASURES: dict[str, RunMeasure] = {
     "average": RunMeasure("average score of the tasks that count", _average, argued=False),
     "score": RunMeasure("score of a task", _score),
+    "scores": RunMeasure("mean score of a group of tasks, such as cb+copa+wic", _scores),
     "metric": RunMeasure("a metric of a task, such as mrpc.f1", _metric),
     "mean": RunMeasure("a metric, averaged over the tasks that count", _mean_metric),
     "sigma": RunMeasure("standard deviation of the scores across tasks", _sigma, argued=False),

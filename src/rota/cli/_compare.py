@@ -18,6 +18,7 @@ from rota.cli._console import open_console, tell
 from rota.cli._dry_run import DryRun, Trainings, show_runs
 from rota.cli._fields import listed, numbers, read_fields, with_plan_flags
 from rota.cli._grid import GridProgress
+from rota.cli._incomplete import show_commands, show_incomplete
 from rota.cli._tables import difference_told, number, print_whole, spread_told
 from rota.cli._workers_flags import Jobs, On, needs_of
 from rota.comparisons import (
@@ -27,6 +28,7 @@ from rota.comparisons import (
     equal_cost,
     is_finished,
     make_comparison,
+    other_verbs,
     run_comparison,
     train_marked,
 )
@@ -92,7 +94,7 @@ def compare(
     """
     place = read_place(on)
     content = dict(read_fields(file, "variants:")) if file else {}
-    chosen = {
+    chosen: dict[str, Any] = {
         "methods": _methods(methods, fields),
         "models": listed(models),
         "without": listed(without),
@@ -100,12 +102,17 @@ def compare(
         "baseline": baseline,
         "budget": budget,
     }
+    if singles and isinstance(content.get("singles"), Mapping):  # other tasks, of the variant that the file names
+        chosen["singles"] = {**content["singles"], "tasks": listed(singles)}
     content |= {name: value for name, value in chosen.items() if value}
     if "seed" in fields:
         raise RotaError("A comparison expects --seeds, such as 0,1,2. Found --seed.")
     if "method" in fields:
         raise RotaError("A comparison expects --methods, such as uniform,exp3s. Found --method.")
     source = str(file) if file else "the flags"
+    if dry_run and (commands := other_verbs(content, source, full)):
+        show_commands(commands)
+        return
     comparison = make_comparison(content, fields, numbers(seeds, "seeds"), source, full)
     try:
         check_claims(comparison, source)
@@ -175,8 +182,9 @@ def _train_one(comparison: Comparison, number: int, folder: Path, place: str) ->
 def show_comparison(comparison: Comparison, folder: Path, jobs: int) -> None:
     """What would be trained of a comparison, and what it would cost."""
     missing = [cell.variant for cell in comparison.cells if not is_finished(cell.plan, cell.folder(folder))]
-    first = _first_seed(comparison)
-    show_runs([Trainings(cell.variant, cell.plan, missing.count(cell.variant)) for cell in first], folder, jobs)
+    planned = [Trainings(cell.variant, cell.plan, missing.count(cell.variant)) for cell in _first_seed(comparison)]
+    if not show_incomplete(planned, folder):
+        show_runs(planned, folder, jobs)
     if comparison.budget == "forwards":
         tell("Updates are as asked for: what an equal cost makes of them is measured before.")
 

@@ -203,6 +203,8 @@ def _parse(name: str, value: str | list[str] | bool) -> Any:
     assert isinstance(value, str)
     if name in ("tasks", "only", "betas"):
         return listed(value)
+    if name == "parts" and "=" not in value:
+        return value
     if name in ("rows", "parts"):
         return pairs(value, name)
     if name == "per_task":

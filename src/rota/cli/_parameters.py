@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rota.cli._console import open_console
+from rota.cli._fields import pairs
 from rota.errors import RotaError, nearest
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ def parameters(
     adapter: Annotated[
         list[str] | None, typer.Option(help="count an encoder with these, too: houlsby:size=64, pals, lora:r=8")
     ] = None,
+    parts: Annotated[
+        list[str] | None, typer.Option(help="count CA-MTL with these parts, too: released, or norm=off,bottleneck=off")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
 ) -> None:
     """Count the parameters of CA-MTL and of adapters around an encoder, or of the model of a run, part by part.
@@ -44,8 +48,9 @@ def parameters(
     Of an encoder its config alone is read, never its weights.
 
     rota parameters large --tasks 8 --adapter houlsby:size=256
+    rota parameters roberta-base --parts released --parts norm=off
     """
-    counts = _counts(model, tasks, adapter or [])
+    counts = _counts(model, tasks, adapter or [], parts or [])
     if as_json:
         typer.echo(json.dumps({name: counted.describe() for name, counted in counts.items()}))
         return
@@ -55,34 +60,33 @@ def parameters(
         console.print(AS_PRINTED, highlight=False)
 
 
-def _counts(model: str, tasks: int | None, adapters: list[str]) -> dict[str, Counted]:
+def _counts(model: str, tasks: int | None, adapters: list[str], parts: list[str]) -> dict[str, Counted]:
     if model in SIZES:
-        return _of_size(model, tasks or USUAL_TASKS, adapters)
+        return _of_size(model, tasks or USUAL_TASKS, adapters, parts)
     if Path(model).is_dir() and not (Path(model) / "config.json").is_file():
-        if adapters:
-            raise RotaError(f"--adapter expects {', '.join(SIZES)} or an encoder. Found the run folder {model}.")
+        if adapters or parts:
+            flag = "--adapter" if adapters else "--parts"
+            raise RotaError(f"{flag} expects {', '.join(SIZES)} or an encoder. Found the run folder {model}.")
         return _of_run(model, tasks)
     near = nearest(model, SIZES)
     if near and not Path(model).is_dir():
         raise RotaError(
             f"Expected {', '.join(SIZES)}, an encoder or a run folder. Found '{model}'. Did you mean '{near}'?"
         )
-    return _of_encoder(model, tasks or USUAL_TASKS, adapters)
+    return _of_encoder(model, tasks or USUAL_TASKS, adapters, parts)
 
 
-def _of_size(size: str, tasks: int, adapters: list[str]) -> dict[str, Counted]:
+def _of_size(size: str, tasks: int, adapters: list[str], parts: list[str]) -> dict[str, Counted]:
     from rota.models.camtl import bert_outline, default_counts, released_counts  # late: they load torch
 
     known = cast(Literal["base", "large"], size)
     found = {"released": released_counts(known, tasks), "defaults": default_counts(known, tasks)}
-    return found | _with_adapters(lambda: bert_outline(known), tasks, adapters)
+    return found | _with_parts(lambda: bert_outline(known), tasks, adapters, parts)
 
 
-def _of_encoder(name: str, tasks: int, adapters: list[str]) -> dict[str, Counted]:
+def _of_encoder(name: str, tasks: int, adapters: list[str], parts: list[str]) -> dict[str, Counted]:
     """Of the plain encoder, and with CA-MTL's parts where they can be or were asked for."""
-    import torch  # late, as is all that loads it
-
-    from rota.models.camtl import CAMTL
+    from rota.models.camtl import conditional_counts  # late: they load torch
     from rota.models.core import count_parameters, outline
 
     kind, _, inner = name.partition(":")
@@ -91,17 +95,22 @@ def _of_encoder(name: str, tasks: int, adapters: list[str]) -> dict[str, Counted
     plain = outline(place)
     found = {"plain": count_parameters(plain, tasks)}
     if conditional or plain.stack.like_bert:
-        with torch.device("meta"):
-            added = CAMTL(plain.transformer, [f"task {number}" for number in range(tasks)], plain.pooling)
-        found["camtl"] = count_parameters(added)
-    return found | _with_adapters(lambda: outline(place), tasks, adapters)
+        found["camtl"] = conditional_counts(plain, tasks)
+    return found | _with_parts(lambda: outline(place), tasks, adapters, parts)
 
 
-def _with_adapters(encoder: Callable[[], Pretrained], tasks: int, adapters: list[str]) -> dict[str, Counted]:
-    """With each of these adapters in an encoder of its own."""
+def _with_parts(
+    encoder: Callable[[], Pretrained], tasks: int, adapters: list[str], parts: list[str]
+) -> dict[str, Counted]:
+    """With each of these, in an encoder of its own."""
     from rota.models.adapters import adapted_counts, make_adapter  # late: they load torch
+    from rota.models.camtl import conditional_counts, parts_for
 
-    return {text: adapted_counts(encoder(), make_adapter(text), tasks) for text in adapters}
+    found = {}
+    for text in parts:
+        wanted = parts_for(pairs(text, "parts") if "=" in text else text)
+        found[text if "=" in text else f"parts {text}"] = conditional_counts(encoder(), tasks, wanted)
+    return found | {text: adapted_counts(encoder(), make_adapter(text), tasks) for text in adapters}
 
 
 def _of_run(folder: str, tasks: int | None) -> dict[str, Counted]:

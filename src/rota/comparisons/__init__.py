@@ -10,7 +10,7 @@ from rota.comparisons._cells import (
     train_cells,
     train_marked,
 )
-from rota.comparisons._comparison import BASELINES, COMPARISON, SINGLE, Cell, Comparison, make_comparison
+from rota.comparisons._comparison import BASELINES, COMPARISON, SINGLE, Cell, Comparison, make_comparison, other_verbs
 from rota.comparisons._equal_cost import equal_cost
 from rota.comparisons._prediction import register_claims
 from rota.comparisons._transfer_runs import transfer_comparison
@@ -27,6 +27,7 @@ __all__ = [
     "equal_cost",
     "is_finished",
     "make_comparison",
+    "other_verbs",
     "register_claims",
     "run_comparison",
     "steps_done",

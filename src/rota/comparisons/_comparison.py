@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from rota.errors import RotaError, describe_mistakes, unknown_name
 from rota.methods import METHODS
@@ -26,6 +26,16 @@ SINGLE = "single-"
 Budget = Literal["updates", "forwards"]
 
 
+class _Singles(BaseModel):
+    """Tasks that are also trained alone, as the variant `of` is trained but for these `fields`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tasks: list[str] = []
+    of: str | None = None
+    fields: dict[str, Any] = {}
+
+
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -37,11 +47,16 @@ class _File(BaseModel):
     variants: dict[str, dict[str, Any]] = {}
     baseline: str | None = None
     without: list[str] = []
-    singles: list[str] = []
+    singles: _Singles = _Singles()
     budget: Budget = "updates"
     claims: list[dict[str, Any]] = []
     commands: list[str] = []
     full: dict[str, Any] = {}
+
+    @field_validator("singles", mode="before")
+    @classmethod
+    def _tasks_alone_are_enough(cls, given: Any) -> Any:
+        return {"tasks": given} if isinstance(given, list | tuple) else given
 
 
 @dataclass(frozen=True)
@@ -134,7 +149,9 @@ def make_comparison(
         content: `variants` by name with the fields in which they differ, or `methods` and `models`, of which every
             pair is one; `common` fields, `seeds`, the `baseline` (by default `uniform`, else the first variant), what
             it is `about`, which plain baselines it does `without`, `singles`: tasks that are also trained alone, each
-            with its share of the updates; what the `budget` counts, `claims`, and what changes at `full` size.
+            with its share of the updates, or a mapping of such `tasks`, the variant `of` which they are the single-task
+            form, and the `fields` in which they differ from it; what the `budget` counts, `claims`, and what changes at
+            `full` size, where a variant that is null is left out and an empty mapping empties.
         fields: Fields of all plans that win over those.
         seeds: Instead of those of the file.
         source: Where the content comes from, for complaints.
@@ -144,20 +161,19 @@ def make_comparison(
     >>> made.baseline, [cell.name for cell in made.cells][:3]
     ('uniform', ['uniform-0', 'proportional-0', 'union-0'])
     """
-    file = _read(content, source)
+    file = _whole(content, source, full)
     if file.commands:
         raise RotaError(f"{source} expects other verbs than a comparison. Run {'; then '.join(file.commands)}.")
-    if full:
-        if not file.full:
-            raise RotaError(f"{source}: expected a section `full`. Found none.")
-        file = _read(_overlaid(content, file.full), source)
     if "seed" in fields:
         raise RotaError("A comparison expects seeds, such as 0,1,2. Found a field `seed`. Leave it out.")
     own = {**_grid(file), **file.variants}
     variants = {**_baselines(file, own), **own}
     if not variants:
         raise RotaError(f"{source}: expected methods or variants to compare. Found none.")
-    variants |= {f"{SINGLE}{task}": _alone(task, file, fields) for task in file.singles}
+    if file.singles.of is not None and file.singles.of not in variants:
+        raise unknown_name("variant of the single tasks", file.singles.of, variants)
+    like = variants.get(file.singles.of or "", {})
+    variants |= {f"{SINGLE}{task}": _alone(task, file, like, fields) for task in file.singles.tasks}
     for name in variants:
         folder_name(name, "variant")
     for field in fields.keys() - MERGED:
@@ -180,6 +196,28 @@ def make_comparison(
     return Comparison(file.about, tuple(cells), baseline, file.budget, tuple(file.claims))
 
 
+def other_verbs(content: Mapping[str, Any], source: str = "the file", full: bool = False) -> list[str]:
+    """The commands of an experiment that is no comparison; none where it is one.
+
+    >>> other_verbs({"commands": ["rota simulate --seeds 10"]}), other_verbs({"methods": ["auto"]})
+    (['rota simulate --seeds 10'], [])
+    """
+    return _whole(content, source, full).commands
+
+
+def _whole(content: Mapping[str, Any], source: str, full: bool) -> _File:
+    """The file, with what it says under `full` laid over the rest where that is wanted."""
+    file = _read(content, source)
+    if not full or (file.commands and not file.full):
+        return file
+    if "full" not in content:
+        raise RotaError(f"{source}: expected a section `full`. Found none.")
+    whole = _overlaid(content, file.full)
+    if isinstance(whole.get("variants"), Mapping):
+        whole["variants"] = {name: own for name, own in whole["variants"].items() if own is not None}
+    return _read(whole, source)
+
+
 def _read(content: Mapping[str, Any], source: str) -> _File:
     try:
         return _File.model_validate(dict(content))
@@ -188,11 +226,11 @@ def _read(content: Mapping[str, Any], source: str) -> _File:
 
 
 def _overlaid(content: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """One mapping laid over another: what only one of them has stays."""
+    """One mapping laid over another: what only one of them has stays, but an empty mapping empties."""
     found = copy.deepcopy(dict(content))
     for name, value in other.items():
         both = isinstance(value, Mapping) and isinstance(found.get(name), Mapping)
-        found[name] = _overlaid(found[name], value) if both else value
+        found[name] = _overlaid(found[name], value) if both and value else value
     return found
 
 
@@ -225,10 +263,12 @@ def _usual_baseline(file: _File, variants: Mapping[str, Mapping[str, Any]], own:
     return next(found, None) or next(iter([*own, *variants]))
 
 
-def _alone(task: str, file: _File, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """One task, with an equal share of the updates."""
-    steps = fields.get("steps", file.common.get("steps", Plan.model_fields["steps"].default))
-    return {"method": "singletask", "target": task, "steps": max(1, int(steps) // len(file.singles))}
+def _alone(task: str, file: _File, like: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """One task, trained as a variant is, with an equal share of the updates."""
+    steps = merge_fields({"steps": Plan.model_fields["steps"].default}, file.common, like, fields)["steps"]
+    own = {name: value for name, value in like.items() if name not in ("method", "options")}
+    share = {"method": "singletask", "target": task, "steps": max(1, int(steps) // len(file.singles.tasks))}
+    return merge_fields(own, share, file.singles.fields)
 
 
 def _same(own: Mapping[str, Any], other: Mapping[str, Any], common: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from rota.data._difficulty import Difficulty, difficulty
 from rota.data._glue import glue_averages
-from rota.data._load import SUITES, load_tasks, named_task
+from rota.data._load import SUITES, load_tasks, named_task, task_names, tasks_elsewhere
 from rota.data._multimnist import PictureRows
 from rota.data._named import NamedTask, Reading
 from rota.data._suite import Suite
@@ -20,4 +20,6 @@ __all__ = [
     "glue_averages",
     "load_tasks",
     "named_task",
+    "task_names",
+    "tasks_elsewhere",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,13 @@ class Hub:
     rename: Mapping[str, str] = field(default_factory=dict)
     only: tuple[str, str] | None = None
     prepare: Any = None
+
+    @property
+    def fetched(self) -> bool:
+        """Whether the hub's library has put it on this disk before."""
+        home = os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface"
+        place = Path(os.environ.get("HF_DATASETS_CACHE") or Path(home) / "datasets")
+        return (place / self.path.replace("/", "___") / (self.config or "default")).is_dir()
 
     def splits(self, task: str, data: Path | None) -> dict[str, HubSplit]:
         """The splits of the hub; a sentence if they cannot be had."""

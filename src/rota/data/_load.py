@@ -95,6 +95,48 @@ def load_tasks(names: Sequence[str], reading: Reading | None = None) -> list[Tas
     return [loaded[name] for name in wanted]
 
 
+def task_names(names: Sequence[str]) -> list[str]:
+    """The tasks of these names, where suites stand for all of theirs and files for those that they describe.
+
+    >>> task_names(["wnut", "rte"])
+    ['wnut2017', 'rte']
+    """
+    homes, found = _homes(names), list[str]()
+    for name in names:
+        if is_file(name):
+            found += [task.name for task in own_tasks(Path(name))]
+        elif name in SUITES or name in homes:
+            found += SUITES[name].tasks if name in SUITES else [name]
+        else:
+            raise unknown_name("task", name, [*SUITES, *homes])
+    return list(dict.fromkeys(found))
+
+
+def tasks_elsewhere(names: Sequence[str], reading: Reading) -> dict[str, str]:
+    """Those of the tasks whose rows are neither in the data folder nor were fetched from the hub before, with the place
+    that has them. Nothing is fetched.
+
+    Args:
+        names: As for `load_tasks`.
+        reading: Where texts are found.
+
+    >>> tasks_elsewhere(["digits"], Reading())
+    {}
+    """
+    homes, found = _homes(names), {}
+    for name in task_names([name for name in names if not is_file(name)]):
+        known = named_task(name)
+        if known is not None:
+            if not {"train", "dev"} <= known.local(reading.folder).keys() and not known.hub.fetched:
+                found[name] = f"{known.hub.path} on the hub"
+            continue
+        try:
+            homes[name].load([name], reading)
+        except RotaError:  # of pictures that are in no folder
+            found[name] = "a folder with its files"
+    return found
+
+
 def _homes(names: Sequence[str]) -> dict[str, Suite]:
     """The suite of each task. Plug-ins are imported only where a name is not known without them."""
     suites: Mapping[str, Suite] = SUITES.loaded

@@ -126,7 +126,7 @@ def ratio_found(run: Run) -> dict[str, int]:
 
 
 def _candidates(options: AutoSeMOptions, context: RunContext) -> list[str]:
-    if options.candidates == "all":
+    if options.candidates == "all" or not context.trained:  # an estimate may be made before the tasks are read
         return context.tasks
     from rota.plans import tasks_alike  # late: it loads torch
 

@@ -39,6 +39,7 @@ class PickedOptions(Options):
     candidates: int | None = Field(None, ge=1, description="Candidate rows per task; the batch size by default.")
     every: int = Field(1, ge=1, description="Number of steps that are picked from one pool of candidates.")
     returned: bool = Field(False, description="Put candidates that are not picked back into the current pass.")
+    scoring_dropout: bool = Field(False, description="Score candidates with dropout on, as the released code does.")
     half: bool = Field(False, description="Score candidates in bf16.")
     layer: int | None = Field(None, ge=1, description="Score candidates at this layer instead of the last.")
     reduction: Literal["task", "row"] = Field("task", description=MixedOptions.model_fields["reduction"].description)

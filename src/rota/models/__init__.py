@@ -3,7 +3,7 @@
 from rota.models._default import encoder_for
 from rota.models._save import build_model, load_model, save_model
 from rota.models.adapters import Adapted, Adapter, make_adapter
-from rota.models.camtl import BEGINNINGS, CAMTL, Parts, camtl, make_parts
+from rota.models.camtl import BEGINNINGS, CAMTL, Parts, PartsFor, camtl, make_parts, parts_for
 from rota.models.core import (
     Conditional,
     Drop,
@@ -59,6 +59,7 @@ __all__ = [
     "Packing",
     "PairBiLSTM",
     "Parts",
+    "PartsFor",
     "Pretrained",
     "SmallConv",
     "StackedEncoder",
@@ -76,6 +77,7 @@ __all__ = [
     "make_parts",
     "mixed",
     "packing",
+    "parts_for",
     "pretrained",
     "save_model",
     "seeds_of",

@@ -7,7 +7,7 @@ from typing import Literal
 
 from rota.errors import RotaError
 from rota.models.adapters import Adapted, Adapter
-from rota.models.camtl import CAMTL, Parts
+from rota.models.camtl import CAMTL, Parts, PartsFor
 from rota.models.core import (
     Embeddings,
     Encoder,
@@ -33,7 +33,7 @@ def encoder_for(
     pooling: Pooling | None = None,
     hidden: int | None = None,
     frozen: int | Literal["half"] | None = None,
-    parts: Parts | None = None,
+    parts: Parts | PartsFor | None = None,
     adapter: Adapter | None = None,
 ) -> Encoder:
     """An encoder for the inputs of these tasks.
@@ -47,7 +47,7 @@ def encoder_for(
         dropout: None: as each encoder has it.
         pooling, hidden, frozen: See `Pretrained`; None: nothing is frozen, half of CA-MTL's layers are, and with an
             adapter what its paper froze.
-        parts: Of CA-MTL.
+        parts: Of CA-MTL, or what makes them for its number of layers: `Parts.released`.
         adapter: What each task adds to a pretrained encoder for itself.
 
     >>> from rota.data import load_tasks
@@ -70,6 +70,7 @@ def encoder_for(
         case Texts(name), "camtl":
             own = pretrained(name, pooling, hidden, dropout)
             names = [task.name for task in tasks]
+            parts = parts(len(own.stack.layers)) if callable(parts) else parts
             return CAMTL(own.transformer, names, own.pooling, hidden, parts, "half" if frozen is None else frozen)
         case Texts(name), other if other != "lenet":
             if adapter is None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from rota.errors import RotaError, describe_mistakes
 from rota.settings import Settings
@@ -66,7 +67,9 @@ class Plan(Settings):
         description="auto, minilm, lenet, bilstm, or a pretrained encoder: folder or name on the hub; camtl, or "
         "camtl:ENCODER: conditioned on the task",
     )
-    parts: dict[str, Any] = Field({}, description="of camtl: norm=off, bottleneck=off, attention=trainable, …")
+    parts: dict[str, Any] | Literal["released"] = Field(
+        {}, description="of camtl: norm=off, bottleneck=off, attention=trainable, …, or released: as its code has them"
+    )
     adapter: str | None = Field(
         None,
         description="parts of each task in a pretrained encoder: houlsby, pals, lora, with options as houlsby:size=64",
@@ -106,6 +109,14 @@ class Plan(Settings):
         description="for one task: batch_size, loss_weight, stop_after, auxiliary, metrics, such as "
         "rte.batch_size=16,mrpc.metrics=auc,f1",
     )
+
+    @field_validator("parts", mode="before")
+    @classmethod
+    def _parts_by_name(cls, given: Any) -> Any:
+        """One mistake instead of one for each of the two types."""
+        if isinstance(given, dict) or given == "released":
+            return given
+        raise PydanticCustomError("parts", "fields such as norm=off, or the word released")
 
     @field_validator("observe", mode="before")
     @classmethod

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from rota.runs._adaptation import Adaptation, Adapting
     from rota.runs._forecast import Forecast, TaskForecast, forecast
     from rota.runs._other_tasks import plan_of_checkpoint, with_other_tasks
+    from rota.runs._rough_cost import Missing, RoughCost, missing_of, operations_per_second, rough_cost
     from rota.runs._run_plan import run_plan
     from rota.runs._side_by_side import in_company, side_by_side, take_turns
 
@@ -16,10 +17,15 @@ __all__ = [
     "Adaptation",
     "Adapting",
     "Forecast",
+    "Missing",
+    "RoughCost",
     "TaskForecast",
     "forecast",
     "in_company",
+    "missing_of",
+    "operations_per_second",
     "plan_of_checkpoint",
+    "rough_cost",
     "run_plan",
     "side_by_side",
     "take_turns",
@@ -30,10 +36,15 @@ _LATE = {
     "Adaptation": "_adaptation",
     "Adapting": "_adaptation",
     "Forecast": "_forecast",
+    "Missing": "_rough_cost",
+    "RoughCost": "_rough_cost",
     "TaskForecast": "_forecast",
     "forecast": "_forecast",
     "in_company": "_side_by_side",
+    "missing_of": "_rough_cost",
+    "operations_per_second": "_rough_cost",
     "plan_of_checkpoint": "_other_tasks",
+    "rough_cost": "_rough_cost",
     "run_plan": "_run_plan",
     "side_by_side": "_side_by_side",
     "take_turns": "_side_by_side",

@@ -15,7 +15,7 @@ from rota.models import (
     Pretrained,
     encoder_for,
     make_adapter,
-    make_parts,
+    parts_for,
     with_frozen_rows,
 )
 from rota.plans import Plan
@@ -32,7 +32,7 @@ def make_model(plan: Plan, tasks: list[Task]) -> MultiTaskModel:
         torch.manual_seed(integer(plan.seed, "initialisation"))
         if plan.start is not None:
             return _started(plan, tasks)
-        parts = make_parts({"longest": plan.longest, **plan.parts})
+        parts = parts_for(plan.parts, plan.longest)
         adapter = None if plan.adapter is None else make_adapter(plan.adapter)
         encoder = encoder_for(
             tasks, plan.model, plan.dropout, plan.pooling, plan.head_hidden, plan.freeze, parts, adapter

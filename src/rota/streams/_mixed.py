@@ -100,6 +100,7 @@ class PoolStream(MixedStream):
         candidates: Rows of a task in the pool, for a uniform mixture; by default as many as a batch has.
         every: Steps between pools: a pool gives the rows for so many batches.
         returned: Whether candidates that are not picked come once more in the same pass, behind all others.
+        scoring_dropout: Whether dropout is on while the model is asked.
         half: Whether the model is asked in bf16.
         layer: Where given, heads are asked about what this layer says, and later ones are spared.
         reduction: See `MixedStream`.
@@ -131,6 +132,7 @@ class PoolStream(MixedStream):
         candidates: int | None = None,
         every: int = 1,
         returned: bool = False,
+        scoring_dropout: bool = False,
         half: bool = False,
         layer: int | None = None,
         **kwargs: Any,
@@ -138,7 +140,7 @@ class PoolStream(MixedStream):
         select.check(tasks)
         super().__init__(tasks, policy, batch_size, *args, **kwargs)
         self.select, self.candidates, self.every, self.returned = select, candidates or self.size, every, returned
-        self.half, self.layer = half, layer
+        self.scoring_dropout, self.half, self.layer = scoring_dropout, half, layer
         self._back: dict[str, list[int]] = {task: [] for task in policy.tasks}
         self._again: dict[str, set[int]] = {task: set() for task in policy.tasks}  # of this pool, those given back
         self._upcoming: list[dict[str, list[int]]] = []  # rows of the batches to come, from the last pool
@@ -151,7 +153,7 @@ class PoolStream(MixedStream):
             )
 
     def connect(self, run: RunAccess) -> None:
-        self._ask = CandidateScorer(run, self.select, self.layer)
+        self._ask = CandidateScorer(run, self.select, self.layer, self.scoring_dropout)
 
     def next(self, step: int) -> StepPlan:
         if self._upcoming:
@@ -216,7 +218,8 @@ class PoolStream(MixedStream):
         self._upcoming = list(state["ahead"])
 
     def describe(self) -> dict[str, Any]:
-        names = ("candidates", "every", "returned", "half", "layer")
+        names = ["candidates", "every", "returned", "half", "layer"]
+        names += ["scoring_dropout"] if self.scoring_dropout else []  # older runs without it can be resumed
         about = {name: getattr(self, name) for name in names}
         return {**super().describe(), "select": self.select.describe(), **about}
 

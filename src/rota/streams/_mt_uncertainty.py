@@ -42,8 +42,9 @@ class MTUncertainty(Selector):
 
     Reference: Pilault, Elhattami & Pal, "Conditionally Adaptive Multi-Task Learning", algorithm 1.
 
-    Where this differs from the released code: rows are scored without dropout; tasks whose answers are numbers
-    have a rule (there, a constant score leaves them untrained unless MRPC is among the tasks).
+    Where this differs from the released code: rows are scored without dropout, unless a stream has `scoring_dropout`
+    (there it is on, but in the first batch and after each evaluation); tasks whose answers are numbers have a rule
+    (there, a constant score leaves them untrained unless MRPC is among the tasks).
     """
 
     name = "mt-uncertainty"

@@ -30,18 +30,19 @@ ROUNDED = 8
 class CandidateScorer:
     """What a selector wants to know of candidates, from the model as it is now.
 
-    The model answers without dropout unless the selector wants passes with it. Where steps are not captured, texts of
-    all tasks go through it together, those of similar length in one batch; otherwise the candidates of one task after
-    the other. In several processes each asks about its part.
+    The model answers without dropout unless it is wanted, or the selector wants passes with it. Where steps are not
+    captured, texts of all tasks go through it together, those of similar length in one batch; otherwise the candidates
+    of one task after the other. In several processes each asks about its part.
 
     Args:
         run: Whose model is asked, about training rows of its tasks.
         select: Who wants to know.
         layer: Where given, what the heads say of this layer will do.
+        dropout: Whether dropout is on; its masks are drawn anew for each question, from the seed and the step.
     """
 
-    def __init__(self, run: RunAccess, select: Selector, layer: int | None) -> None:
-        self._run, self._model = run, run.model
+    def __init__(self, run: RunAccess, select: Selector, layer: int | None, dropout: bool = False) -> None:
+        self._run, self._model, self._dropout = run, run.model, dropout
         self._tasks = {task.name: task for task in run.tasks}
         self._lengths = {task.name: self._rows(task.name).lengths() for task in run.tasks}
         shaped = [task.kind.sees in ("row", "tokens") and self._lengths[task.name] is not None for task in run.tasks]
@@ -49,6 +50,8 @@ class CandidateScorer:
         # Refuse now what the model could not answer later.
         if any(select.passes(task.kind) is not None for task in run.tasks):
             refuse_without_dropout(run.model, select.scope)
+        if dropout:
+            refuse_without_dropout(run.model)
         with _early(run.model, layer):
             pass
 
@@ -59,7 +62,7 @@ class CandidateScorer:
         for task, ids in question.candidates.items():
             passes = question.select.passes(self._tasks[task].kind)
             self._run.charge(len(ids) * (1 if passes is None or question.select.scope == "head" else passes))
-        with evaluating(model), _early(model, question.layer), self._precision(question.half):
+        with self._mode(question.step), _early(model, question.layer), self._precision(question.half):
             found = self._found(replace(question, candidates={task: ids for task, ids in own.items() if len(ids)}))
         if shard.world == 1:
             return found
@@ -117,6 +120,12 @@ class CandidateScorer:
                 row_stats = select.measure(kind, said, batch.labels)
                 found[tasks[k]].append((places[k], row_stats))
         return {task: _in_order(found[task]) for task in tasks}
+
+    def _mode(self, step: int) -> contextlib.AbstractContextManager[Any]:
+        """In which the model answers. Dropout has a generator of its own: training draws the same masks either way."""
+        if not self._dropout:
+            return evaluating(self._model)
+        return mc_dropout(self._model, seed=integer(self._run.seed, "scoring", step, self._run.shard.rank))
 
     def _length_of(self, task: str, ids: Ids) -> Ids:
         lengths = self._lengths[task]

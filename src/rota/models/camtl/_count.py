@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
 from rota.errors import RotaError
 from rota.models.camtl._encoder import CAMTL
-from rota.models.camtl._parts import Parts
+from rota.models.camtl._parts import Parts, PartsFor
 from rota.models.core import Counted, Pretrained, count_parameters, rebuilt
 
 Size = Literal["base", "large"]
@@ -38,8 +38,7 @@ def released_counts(size: Size, tasks: int = 9) -> Counted:
     >>> f"{counted.base.parameters / 1e6:.2f} and {counted.added / 1e6:.2f} million, {counted.growth:.2f} times as many"
     '108.31 and 19.74 million, 1.18 times as many'
     """
-    found = bert_outline(size).transformer
-    return _counted(found, tasks, Parts.released(len(found.encoder.layer)), RELEASED_FROZEN[size])
+    return conditional_counts(bert_outline(size), tasks, Parts.released, RELEASED_FROZEN[size])
 
 
 def default_counts(size: Size, tasks: int = 9) -> Counted:
@@ -53,7 +52,7 @@ def default_counts(size: Size, tasks: int = 9) -> Counted:
     >>> f"{counted.growth:.2f} times BERT; for each task {counted.per_task:.0%} of BERT is trained"
     '1.17 times BERT; for each task 6% of BERT is trained'
     """
-    return _counted(bert_outline(size).transformer, tasks, None, "half")
+    return conditional_counts(bert_outline(size), tasks)
 
 
 def bert_outline(size: Size) -> Pretrained:
@@ -69,9 +68,24 @@ def bert_outline(size: Size) -> Pretrained:
         return rebuilt({"model_type": "bert", "vocab_size": CASED, **SIZES[size]}, "pooled", True, None)
 
 
-def _counted(transformer: Any, tasks: int, parts: Parts | None, frozen: int | Literal["half"]) -> Counted:
+def conditional_counts(
+    encoder: Pretrained, tasks: int = 9, parts: PartsFor | None = None, frozen: int | Literal["half"] = "half"
+) -> Counted:
+    """What CA-MTL has around an encoder, which it takes over.
+
+    Args:
+        encoder: An outline, without weights.
+        tasks: How many there are.
+        parts: Makes the conditional parts for its number of layers; None: all of them.
+        frozen: Layers from below that are frozen.
+
+    >>> without_norms = conditional_counts(bert_outline("base"), parts=lambda layers: Parts(norm="off"))
+    >>> f"{without_norms.growth:.2f}"
+    '1.04'
+    """
     if tasks < 1:
         raise RotaError(f"Parameters per task expect at least one task. Found {tasks}.")
     names = [f"task {number}" for number in range(tasks)]
+    own = None if parts is None else parts(len(encoder.stack.layers))
     with torch.device("meta"):
-        return count_parameters(CAMTL(transformer, names, "pooled", parts=parts, frozen=frozen))
+        return count_parameters(CAMTL(encoder.transformer, names, encoder.pooling, parts=own, frozen=frozen))

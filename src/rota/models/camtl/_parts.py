@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,7 +14,7 @@ from rota.errors import RotaError, describe_mistakes
 class Parts(BaseModel):
     """The conditional parts, each of which can be left out with "off".
 
-    `Parts.released()` has what the released code has.
+    `Parts.released` has what the released code has.
 
     >>> Parts(alignment="off").alignment, Parts.released(layers=12).new_top
     ('off', True)
@@ -40,10 +41,10 @@ class Parts(BaseModel):
     freeze_bias: bool = Field(False, description="do not train γ and β of the bias in frozen layers")
 
     @classmethod
-    def released(cls, layers: int) -> Parts:
-        """As in the released code, for so many layers."""
+    def released(cls, layers: int, longest: int = 128) -> Parts:
+        """As in the released code, for an encoder with this number of layers and texts of this length."""
         form: Any = "released-stream" if layers >= MANY else "released-top"
-        return cls(bottleneck=form, new_top=layers < MANY, freeze_bias=True)
+        return cls(bottleneck=form, new_top=layers < MANY, freeze_bias=True, longest=longest)
 
     def blocks_for(self, width: int) -> int:
         return self.blocks or max(1, width // self.longest)
@@ -56,6 +57,28 @@ class Parts(BaseModel):
 
 MANY = 24
 """Layers from which the bottleneck is a stream beside all of them."""
+
+
+PartsFor = Callable[[int], Parts]
+"""Makes the parts for a number of layers, as `Parts.released` does."""
+
+
+def parts_for(wanted: Mapping[str, Any] | str, longest: int = 128) -> PartsFor:
+    """What makes the parts that a plan asks for, by their fields or by the word "released".
+
+    Args:
+        wanted: Fields of `Parts`, or the word.
+        longest: Tokens for which there is a bias, unless the fields say otherwise.
+
+    >>> parts_for("released", longest=256)(24).bottleneck, parts_for({"norm": "off"})(24).bottleneck
+    ('released-stream', 'auto')
+    """
+    if isinstance(wanted, str):
+        if wanted != "released":
+            raise RotaError(f"Parts of CA-MTL expect fields such as norm=off, or the word released. Found '{wanted}'.")
+        return functools.partial(Parts.released, longest=longest)
+    found = make_parts({"longest": longest, **wanted})
+    return lambda layers: found
 
 
 def make_parts(fields: Mapping[str, Any]) -> Parts:
