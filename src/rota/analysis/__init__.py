@@ -19,6 +19,7 @@ from rota.analysis._data_use import RowsUsed, data_used
 from rota.analysis._decide import Decided, Predicted, decide, holm
 from rota.analysis._fairness import other_fields
 from rota.analysis._foresight import Foresight, foresight
+from rota.analysis._group_similarity import Aligned, GroupSimilarity
 from rota.analysis._groups import Group, counted_tasks, group_runs, method_of, run_names, tasks_of
 from rota.analysis._headline import Headline, Overview, headline, overview
 from rota.analysis._log_accounts import LogAccount, MixtureAccounts, mixture_accounts
@@ -51,6 +52,7 @@ __all__ = [
     "LOSS_BEFORE",
     "MEASURES",
     "SMOOTHING_WINDOW",
+    "Aligned",
     "BanditOutcome",
     "BranchRounds",
     "Claim",
@@ -62,6 +64,7 @@ __all__ = [
     "Foresight",
     "Group",
     "GroupScore",
+    "GroupSimilarity",
     "Headline",
     "Key",
     "LogAccount",

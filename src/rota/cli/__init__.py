@@ -27,6 +27,7 @@ from rota.cli._predict import predict
 from rota.cli._report import report
 from rota.cli._search import search
 from rota.cli._select import select
+from rota.cli._similarity import similarity
 from rota.cli._simulate import simulate
 from rota.cli._tasks import tasks
 from rota.cli._train import train
@@ -58,6 +59,7 @@ for verb in (
     methods,
     tasks,
     parameters,
+    similarity,
     simulate,
 ):
     app.command(cls=Command)(verb)

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rota.cli._console import open_console
+from rota.cli._difficulty_table import show_difficulty
 from rota.errors import RotaError
 
 if TYPE_CHECKING:
@@ -20,11 +21,25 @@ SPLITS = ("train", "dev", "test")
 
 def tasks(
     data: Annotated[Path | None, typer.Option(help="folder with data sets [dim]($ROTA_DATA)[/dim]")] = None,
+    difficulty: Annotated[
+        bool, typer.Option("--difficulty", help="measure how difficult their texts are (EDM), the hardest first")
+    ] = False,
+    tasks: Annotated[
+        str, typer.Option(metavar="A,B,…", help="with --difficulty: only these; tasks, suites or YAML files")
+    ] = "",
 ) -> None:
-    """List the tasks with their kinds, metrics and sizes, and where they were found."""
+    """List the tasks with their kinds, metrics and sizes, and where they were found.
+
+    rota tasks --difficulty --tasks cola,rte --data DIR
+    """
     from rota.data import SUITES, Reading  # late: they load torch
 
     reading = Reading(data)
+    if difficulty:
+        show_difficulty([name.strip() for name in tasks.split(",") if name.strip()], reading)
+        return
+    if tasks:
+        raise RotaError("--tasks expects --difficulty. Without it, all tasks are listed.")
     folder = reading.folder
     console = open_console()
     shown: set[str] = set()

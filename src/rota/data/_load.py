@@ -12,8 +12,8 @@ from rota.data._files import FORMATS
 from rota.data._glue import GLUE
 from rota.data._multimnist import TASKS as MULTIMNIST
 from rota.data._multimnist import load_multimnist
-from rota.data._named import NamedTask, Reading
-from rota.data._own import OwnTask, load_own, own_tasks
+from rota.data._named import NamedTask, RawTask, Reading
+from rota.data._own import OwnTask, load_own, own_tasks, raw_own
 from rota.data._reading_sets import MRQA, SCITAIL, SNLI, WNUT
 from rota.data._suite import Suite, published
 from rota.data._superglue import SUPERGLUE
@@ -66,6 +66,44 @@ def load_tasks(names: Sequence[str], reading: Reading | None = None) -> list[Tas
     ['left', 'right', 'larger', 'parity', 'noise']
     """
     reading = reading or Reading()
+    wanted, own, homes = _asked(names)
+    loaded = {name: load_own(own[name], reading) for name in wanted if name in own}
+    for suite in dict.fromkeys(homes[name].name for name in wanted if name not in own):
+        members = [name for name in wanted if name not in own and homes[name].name == suite]
+        loaded |= {task.name: task for task in SUITES[suite].load(members, reading)}
+    return [loaded[name] for name in wanted]
+
+
+def raw_tasks(names: Sequence[str], reading: Reading | None = None) -> list[RawTask]:
+    """The text tasks of these names before their texts are cut into tokens.
+
+    Args:
+        names: As for `load_tasks`.
+        reading: Where texts are found.
+
+    >>> raw_tasks(["digits"])
+    Traceback (most recent call last):
+    ...
+    rota.errors.RotaError: Expected tasks that are texts in files or on the hub. Found 'left' of the suite 'digits'.
+    """
+    reading = reading or Reading()
+    wanted, own, homes = _asked(names)
+    return [
+        raw_own(own[name], reading) if name in own else _published(name, homes[name]).raw(reading) for name in wanted
+    ]
+
+
+def _published(name: str, suite: Suite) -> NamedTask:
+    task = named_task(name)
+    if task is None:
+        raise RotaError(
+            f"Expected tasks that are texts in files or on the hub. Found '{name}' of the suite '{suite.name}'."
+        )
+    return task
+
+
+def _asked(names: Sequence[str]) -> tuple[list[str], dict[str, OwnTask], dict[str, Suite]]:
+    """The names of all tasks that are asked for, those that files describe, and the suites of the others."""
     homes = _homes(names)
     own: dict[str, OwnTask] = {}
     wanted: list[str] = []
@@ -87,12 +125,7 @@ def load_tasks(names: Sequence[str], reading: Reading | None = None) -> list[Tas
         else:
             raise unknown_name("task", name, [*SUITES, *homes])
     _refuse_twins(wanted, own)
-    wanted = list(dict.fromkeys(wanted))
-    loaded = {name: load_own(own[name], reading) for name in wanted if name in own}
-    for suite in dict.fromkeys(homes[name].name for name in wanted if name not in own):
-        members = [name for name in wanted if name not in own and homes[name].name == suite]
-        loaded |= {task.name: task for task in SUITES[suite].load(members, reading)}
-    return [loaded[name] for name in wanted]
+    return list(dict.fromkeys(wanted)), own, homes
 
 
 def task_names(names: Sequence[str]) -> list[str]:

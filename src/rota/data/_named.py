@@ -150,16 +150,45 @@ class NamedTask:
         return {}
 
     def load(self, reading: Reading) -> Task:
-        """The task, tokenised; from the data folder, or else from the hub."""
+        """The task, tokenised."""
+        return load_text_task(self.raw(reading), reading)
+
+    def raw(self, reading: Reading) -> RawTask:
+        """The task as it is written; from the data folder, or else from the hub."""
         splits: Mapping[str, Any] = self.local(reading.folder) or self.hub.splits(self.name, reading.folder)
-        return load_text_task(self.name, self.form, splits, reading)
+        return RawTask(self.name, self.form, splits)
 
 
-def load_text_task(name: str, form: Form, splits: Mapping[str, Any], reading: Reading) -> Task:
-    """A task from splits that have `records`, `content` and `origin`."""
+@dataclass(frozen=True)
+class RawTask:
+    """A text task before its texts are cut into tokens.
+
+    Args:
+        name: Of the task.
+        form: What its records are.
+        splits: Where its records come from; each has `records`, `content` and `origin`.
+
+    >>> from rota.data import named_task
+    >>> RawTask("rte", named_task("rte").form, {}).form.kind
+    classification (2 classes)
+    """
+
+    name: str
+    form: Form
+    splits: Mapping[str, Any]
+
+    def examples(self, split: str) -> Iterator[AnyExample]:
+        """Those of one split, read from the beginning; rows that are left out are not counted."""
+        tally = Tally()
+        return examples_of(self.form, self.splits[split].records(tally), tally)
+
+
+def load_text_task(raw: RawTask, reading: Reading) -> Task:
+    """The task, tokenised."""
+    name, form = raw.name, raw.form
     rows, notes = {}, {}
-    content = {split: source.content for split, source in splits.items()}
-    for split, source in splits.items():
+    content = {split: source.content for split, source in raw.splits.items()}
+    for split, source in raw.splits.items():
         key = {
             "format": FORMAT,
             "form": repr(form),

@@ -17,7 +17,7 @@ from rota.data._forms import Choices, Classified, Scored
 from rota.data._forms_inside import Answered, Tagged
 from rota.data._labels import Labels, label_name
 from rota.data._layouts import read_conll, read_squad, renamed
-from rota.data._named import Reading, Split, load_text_task
+from rota.data._named import RawTask, Reading, Split, load_text_task
 from rota.data._own_splits import Cut, Folder
 from rota.errors import RotaError, describe_mistakes, yaml_fault
 from rota.settings import refuse_yes
@@ -117,12 +117,17 @@ def own_task(fields: Mapping[str, Any], source: str, folder: Path) -> OwnTask:
     return own
 
 
-def load_own(own: OwnTask, reading: Reading) -> Task:
-    """The task, tokenised."""
+def raw_own(own: OwnTask, reading: Reading) -> RawTask:
+    """The task as it is written; labels and choices that its file does not name are looked up in the rows."""
     splits = _splits(own)
     source = splits.get("train") or next(iter(splits.values()))
     form = _form(own, _scan(own, source.whole if isinstance(source, Cut) else source, reading))
-    task = load_text_task(own.name, form, splits, reading)
+    return RawTask(own.name, form, splits)
+
+
+def load_own(own: OwnTask, reading: Reading) -> Task:
+    """The task, tokenised."""
+    task = load_text_task(raw_own(own, reading), reading)
     spec = {**own.model_dump(mode="json"), "labels": list(getattr(task.kind, "names", ())) or None}
     return Task(
         own.name,

@@ -6,6 +6,7 @@ from rota.report._inline import inline_html
 from rota.report._page import ReportPage, Section
 from rota.report._picture import write_picture
 from rota.report._plots import figure_html
+from rota.report._similarity_page import write_similarity
 from rota.report._simulation import write_simulation
 from rota.report._templates import DRAWING, missing_here, refuse_without_packages
 from rota.report._transfer_page import write_transfer
@@ -23,6 +24,7 @@ __all__ = [
     "report_text",
     "write_picture",
     "write_report",
+    "write_similarity",
     "write_simulation",
     "write_transfer",
 ]

@@ -3,6 +3,7 @@
 from rota.signals._batchbald import BatchBALD, batchbald, joint_mutual_information, released_batchbald
 from rota.signals._covariance import covariance_similarity, mean_similarity
 from rota.signals._dropout import Scope, ensemble_outputs, layers_of, mc_dropout, refuse_without_dropout
+from rota.signals._first_inputs import FirstInputs, first_inputs
 from rota.signals._gains import Signal, View, improving_loss, prediction_gain, training_loss, visit_gain
 from rota.signals._masks import SharedMasks
 from rota.signals._scores import SCORES, Score
@@ -11,6 +12,7 @@ from rota.signals._uncertainty import bald, entropy, expected_entropy
 __all__ = [
     "SCORES",
     "BatchBALD",
+    "FirstInputs",
     "Scope",
     "Score",
     "SharedMasks",
@@ -22,6 +24,7 @@ __all__ = [
     "ensemble_outputs",
     "entropy",
     "expected_entropy",
+    "first_inputs",
     "improving_loss",
     "joint_mutual_information",
     "layers_of",
