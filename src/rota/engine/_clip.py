@@ -6,6 +6,7 @@ of several tasks only the sum is: the task with the largest gradient decides, an
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import torch
@@ -28,12 +29,29 @@ class ClippedSum:
     def add(self, loss: Tensor, weight: float | Tensor, keep: bool = False) -> None:
         """Add the clipped gradient of a loss, times its weight; `keep` what the next loss shares with it."""
         found = torch.autograd.grad(loss, self._parameters, retain_graph=keep, allow_unused=True)
-        norm = torch.stack([own.float().norm() for own in found if own is not None]).norm()
-        factor = (self._largest / (norm + 1e-6)).clamp(max=1.0) * weight
-        for number, own in enumerate(found):
+        self._add([None if own is None else own[None] for own in found], torch.as_tensor(weight, device=loss.device))
+
+    def add_all(self, losses: Tensor, weights: Tensor) -> None:
+        """The same for losses of rows that went through the model together: one backward pass finds the gradients of
+        all of them. It does as much work as one for each, in about as many kernels as one for their sum. Raises a
+        RuntimeError, and adds nothing, where an operation cannot be batched."""
+        each = torch.eye(len(losses), dtype=losses.dtype, device=losses.device)
+        with warnings.catch_warnings():  # of operations that are done one after the other all the same
+            warnings.filterwarnings("ignore", "There is a performance drop")
+            found = torch.autograd.grad(
+                losses, self._parameters, each, retain_graph=True, is_grads_batched=True, allow_unused=True
+            )
+        self._add(found, weights)
+
+    def _add(self, gradients: Sequence[Tensor | None], weights: Tensor) -> None:
+        """Of several losses: their number comes first in the shape of each gradient."""
+        squares = [own.flatten(1).float().square().sum(1) for own in gradients if own is not None]
+        norms = torch.stack(squares).sum(0).sqrt()
+        factors = (self._largest / (norms + 1e-6)).clamp(max=1.0) * weights
+        for number, own in enumerate(gradients):
             if own is not None:
-                scaled, before = own * factor.to(own.dtype), self._sum[number]
-                self._sum[number] = scaled if before is None else before + scaled
+                clipped, before = torch.tensordot(factors.to(own.dtype), own, dims=1), self._sum[number]
+                self._sum[number] = clipped if before is None else before + clipped
 
     def give(self) -> None:
         """Make the sum the gradient of the parameters."""

@@ -67,6 +67,7 @@ class GraphEngine:
         self._half_weights = HalfWeights(self._model, half, products=not self._capturer.compiled)
         self._probes = CapturedProbes(self._model, self._capturer, self._row_store, self._half_weights)
         self._trained = {task.name: task for task in tasks if task.trained}
+        self._one_by_one = False  # whether the gradients of tasks that are clipped by themselves are found so
         self._normalised = any(isinstance(module, _BatchNorm) for module in self._model.modules())
 
     def update(self, plan: StepPlan, after_update: AfterUpdate | None = None) -> Outcome:
@@ -218,8 +219,16 @@ class GraphEngine:
         """The gradients of the tasks, each clipped by itself; here the model has its weights in half precision."""
         used = [parameter for parameter in self._model.parameters() if parameter.requires_grad]
         clipped = ClippedSum(used, self._settings.clip)
-        for k in range(len(means)):
-            clipped.add(means[k], weights[k], keep=k < len(means) - 1)
+        try:
+            if not self._one_by_one:
+                clipped.add_all(means, weights)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError:  # in the rehearsal: operations that cannot be batched, such as those of compiled layers
+            self._one_by_one = True
+        if self._one_by_one:
+            for k in range(len(means)):
+                clipped.add(means[k], weights[k], keep=k < len(means) - 1)
         clipped.give()
 
     def _answer(self, shape: Shape, inputs: dict[str, Tensor], owners: Tensor) -> Mapping[str, Tensor]:

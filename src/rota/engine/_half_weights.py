@@ -98,7 +98,9 @@ class _Linear(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
         wanted_x, wanted_weight, wanted_bias = ctx.needs_input_grad
-        flat = gradients[0].flatten(0, -2)
+        flat = gradients[0].reshape(
+            -1, len(weight)
+        )  # `flatten` cannot be batched, which clipping of each task asks for
         return (
             (flat @ weight).view_as(x) if wanted_x else None,
             flat.t() @ x.flatten(0, -2) if wanted_weight else None,
