@@ -26,6 +26,7 @@ ROOMS = [
         "errors",
         "names",
         "arrays",
+        "averages",
         "limits",
         "deprecation",
         "notebooks",

@@ -89,6 +89,17 @@ def test_progress_shows_step_speed_score_and_mixture(rota_main, tmp_path):
         assert part in last
 
 
+def test_progress_of_a_run_that_picks_shows_what_was_picked(rota_main, tmp_path):
+    _, _, err = rota_main("train", *TINY, "--method", "mt-uncertainty", "--out", tmp_path / "r")
+    told = [line.rpartition(" · ")[2] for line in err.splitlines() if " step " in line]
+    pools = [line["tasks"] for line in Run(tmp_path / "r").lines("pool")]
+    assert len(pools) == 6
+    for shown, own in ((told[1], pools[:3]), (told[2], pools[3:])):
+        picked = {task: sum(pool[task]["picked"] for pool in own) for task in ("left", "right")}
+        shares = " ".join(f"{task} {rows / sum(picked.values()):.0%}" for task, rows in picked.items())
+        assert shown == f"picked {shares}"
+
+
 def test_every_setting_has_a_flag_with_its_description(rota_main):
     code, out, _ = rota_main("train", "--help-all")
     assert code == 0

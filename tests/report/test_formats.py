@@ -60,7 +60,10 @@ def test_json_has_the_numbers_of_the_page(runs):
     assert [group["best"] for group in groups.values()] == [False, True, False]
     assert groups["uniform"]["difference"] is None
     assert groups["exp3s"]["average"]["mean"] == pytest.approx(np.mean(SCORES["exp3s"]) + 0.05)
-    assert groups["exp3s"]["task_sigma"] == pytest.approx(0.05)
+    by_seed = [
+        np.std([own, own / 2, own + 0.1, (own + 0.1) / 2]) for own in SCORES["exp3s"]
+    ]  # two metrics of each task
+    assert groups["exp3s"]["task_sigma"] == pytest.approx(np.mean(by_seed))
     clear, vague = (
         paired(dict(enumerate(SCORES[name])), dict(enumerate(SCORES["uniform"]))) for name in ("exp3s", "vague")
     )
@@ -204,3 +207,43 @@ def test_who_sees_few_colours_can_tell_the_lines_apart(kind):
         for other in looks[:place]:
             apart = np.linalg.norm(seen(one.colour) - seen(other.colour))
             assert one.dash != other.dash or apart > 10, (one, other, apart)
+
+
+def test_groups_of_tasks_have_averages_in_every_form(make_run):
+    own = [make_run(f"u{seed}", seed=seed, rte=0.5 + seed / 10, sst2=0.7, cb=0.6, digits=0.1) for seed in range(2)]
+    several = [*own, make_run("auto", "auto", digits=0.1)]
+    found = {group["name"]: group["averages"] for group in json.loads(report_text(several, "json"))["groups"]}
+    assert found["auto"] == {}
+    assert found["uniform"].keys() == {"GLUE", "SuperGLUE"}
+    assert found["uniform"]["GLUE"] == {
+        **{"mean": pytest.approx(0.625), "std": pytest.approx(0.05 / np.sqrt(2))},
+        **{"n": 2, "entries": 2, "of": 9},
+    }
+    assert found["uniform"]["SuperGLUE"]["mean"] == pytest.approx(0.575)
+    page = report_text(several, "md")
+    assert "| method | GLUE dev | SuperGLUE dev |" in page
+    assert "| uniform | 62.5 ± 3.5 2 of 9 | 57.5 ± 3.5 2 of 8 |" in page
+    assert "| auto | – | – |" in page
+    assert "Groups of tasks" not in report_text([several[-1]], "md")
+
+
+def test_all_of_glue_is_called_by_its_names(make_run):
+    run = make_run("all", rte=0.8)
+    tests = dict.fromkeys(("qnli", "rte", "sst2"), ("accuracy",)) | {"cola": ("matthews",)}
+    tests |= {"mnli": ("accuracy_matched", "accuracy_mismatched"), "mrpc": ("accuracy", "f1")}
+    tests |= {"qqp": ("accuracy", "f1"), "stsb": ("pearson", "spearman")}
+    content = json.loads((run.folder / SUMMARY).read_text())
+    about = json.loads((run.folder / RUN).read_text())
+    about["tasks"] = {task: {"auxiliary": False, "rows": {"train": 9}} for task in tests}
+    content["best"]["dev"]["tasks"] = {
+        task: {"loss": 1.0, "score": 0.7, "n": 9, "metrics": {name: 0.8 - k / 5 for k, name in enumerate(names)}}
+        for task, names in tests.items()
+    }
+    write_json(run.folder / RUN, about)
+    write_json(run.folder / SUMMARY, content)
+    (group,) = json.loads(report_text([Run(run.folder)], "json"))["groups"]
+    assert group["averages"].keys() == {"glue-001", "glue-002"}
+    assert group["averages"]["glue-001"]["mean"] == pytest.approx(0.7)
+    nine = [0.8, 0.8, 0.6, 0.6, 0.8, 0.6, 0.8, 0.8, 0.6]  # cola, both of mnli, f1, qnli, f1, rte, sst2, spearman
+    assert group["averages"]["glue-002"]["mean"] == pytest.approx(np.mean(nine))
+    assert group["task_sigma"] == pytest.approx(np.std([0.8] * 4 + [0.8, 0.6] * 4))

@@ -19,6 +19,7 @@ from rota.analysis._data_use import RowsUsed, data_used
 from rota.analysis._decide import Decided, Predicted, decide, holm
 from rota.analysis._fairness import other_fields
 from rota.analysis._foresight import Foresight, foresight
+from rota.analysis._group_averages import NamedAverage, named_averages
 from rota.analysis._group_similarity import Aligned, GroupSimilarity
 from rota.analysis._groups import Group, counted_tasks, group_runs, method_of, run_names, tasks_of
 from rota.analysis._headline import Headline, Overview, headline, overview
@@ -70,6 +71,7 @@ __all__ = [
     "LogAccount",
     "MeanCurve",
     "MixtureAccounts",
+    "NamedAverage",
     "Outlook",
     "Overview",
     "Pairing",
@@ -116,6 +118,7 @@ __all__ = [
     "median_curves",
     "method_of",
     "mixture_accounts",
+    "named_averages",
     "other_fields",
     "outlook",
     "overview",

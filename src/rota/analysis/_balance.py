@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rota.analysis._checkpoint_scores import score, scores
 from rota.analysis._groups import Group, counted_tasks
 from rota.analysis._spreads import task_spread
+from rota.averages import score_entries
 from rota.runlog import Run
 
 SLACK = 1e-9  # a mean of equal scores may be rounded up
@@ -34,9 +35,10 @@ class Reached:
 
 
 def sigma(run: Run, split: str) -> float | None:
-    """Task σ across the tasks that count and have rows in this split; None where one of them has no score."""
-    result = run.summary["best"].get(split) or {"tasks": {}}
-    found = [score(run, split, task) for task in counted_tasks(run) if task in result["tasks"]]
+    """Task σ across the metrics of the tasks that count and have rows in this split, as Pilault et al. 2021 count them:
+    F1 and accuracy of MRPC are two entries, and so are both parts of MNLI. None where a task has no score."""
+    tasks = (run.summary["best"].get(split) or {"tasks": {}})["tasks"]
+    found = [entry for task in counted_tasks(run) if task in tasks for entry in score_entries(tasks[task])]
     present = [value for value in found if value is not None]
     return task_spread(present) if present and len(present) == len(found) else None
 

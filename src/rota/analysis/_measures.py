@@ -176,7 +176,7 @@ MEASURES: dict[str, RunMeasure] = {
     "scores": RunMeasure("mean score of a group of tasks, such as cb+copa+wic", _scores),
     "metric": RunMeasure("a metric of a task, such as mrpc.f1", _metric),
     "mean": RunMeasure("a metric, averaged over the tasks that count", _mean_metric),
-    "sigma": RunMeasure("standard deviation of the scores across tasks", _sigma, argued=False),
+    "sigma": RunMeasure("standard deviation across the metrics of all tasks that count", _sigma, argued=False),
     "share": RunMeasure("share of the updates that a task got", _share),
     "rows": RunMeasure("share of the examples that were a task's", _rows),
     "unique": RunMeasure("share of the training rows that were in an update", _unique, argued=False),

@@ -61,6 +61,8 @@ def spread(values: Iterable[float | None]) -> Spread:
 def task_spread(scores: Sequence[float]) -> float:
     """Task σ: the standard deviation of scores across tasks, dividing by their number; not a number without any.
 
+    A task with several metrics has a score for each of them.
+
     >>> task_spread([0.25, 0.75])
     0.25
     """

@@ -119,7 +119,8 @@ def _groups(
 
 def _table(group: GroupSimilarity) -> Table:
     seeds = len(group.before)
-    table = Table(title=f"{escape(group.name)}: {seeds} {_runs(seeds)}", title_justify="left")
+    title = f"{escape(group.name)}, {seeds} {_runs(seeds)}: covariance similarity with the other tasks"
+    table = Table(title=title, title_justify="left")
     for column in ("task", "rows", *(("before", "after", "change") if group.after else ("similarity",))):
         table.add_column(column, justify="left" if column == "task" else "right")
     for task in group.rows:
@@ -134,7 +135,7 @@ def _table(group: GroupSimilarity) -> Table:
 
 def _told(found: Spread, sign: str = "") -> str:
     """Mean and standard deviation over seeds."""
-    value = f"{found.mean:{sign}.3f}".replace("-", "−")
+    value = f"{round(found.mean, 3) + 0:{sign}.3f}".replace("-", "−")  # + 0: no minus before zero
     return value + (f" ± {found.std:.3f}" if found.n > 1 else "")
 
 

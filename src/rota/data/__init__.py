@@ -1,7 +1,7 @@
 """Where tasks come from."""
 
+from rota.averages import glue_averages
 from rota.data._difficulty import Difficulty, difficulty
-from rota.data._glue import glue_averages
 from rota.data._load import SUITES, load_tasks, named_task, raw_tasks, task_names, tasks_elsewhere
 from rota.data._multimnist import PictureRows
 from rota.data._named import NamedTask, RawTask, Reading

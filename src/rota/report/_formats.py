@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rota.analysis import Cost, Group, GroupScore, Spread, method_of, run_names, train_command
+from rota.analysis import Cost, Group, GroupScore, Spread, method_of, named_averages, run_names, train_command
 from rota.report._page import ReportPage
 from rota.runlog import Run
 
@@ -42,7 +42,7 @@ def as_json(page: ReportPage) -> str:
         "tasks": {
             task: {"auxiliary": auxiliary, "split": found.splits[task]} for task, auxiliary in found.tasks.items()
         },
-        "groups": [_group(row, costs.get(row.group.name)) for row in found.rows],
+        "groups": [_group(row, costs.get(row.group.name), found.ranking.split) for row in found.rows],
         "runs": [_run(*own, name) for own, name in zip(runs, run_names([run for _, run in runs]), strict=True)],
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -60,7 +60,7 @@ def _numbers(run: Run) -> Iterator[tuple[str, str, str, float]]:
             yield split, AVERAGE, "score", result["average"]
 
 
-def _group(row: GroupScore, cost: Cost | None) -> dict[str, Any]:
+def _group(row: GroupScore, cost: Cost | None, split: str) -> dict[str, Any]:
     group, difference = row.group, row.difference
     return {
         "name": group.name,
@@ -80,6 +80,10 @@ def _group(row: GroupScore, cost: Cost | None) -> dict[str, Any]:
             "seeds_needed": row.seeds_needed,
         },
         "tasks": {task: _spread(over) for task, over in row.tasks.items()},
+        "averages": {
+            name: {**_spread(own.over), "entries": own.entries, "of": own.of}
+            for name, own in named_averages(group, split).items()
+        },
         "task_sigma": _finite(row.sigma.mean),
         "as_good_as_alone": float(np.mean(row.reached.counts)) if row.reached else None,
         "cost": None

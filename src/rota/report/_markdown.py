@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rota.analysis import train_command
+from rota.report._average_table import average_table
 from rota.report._cost_section import cost_table
 from rota.report._page import ReportPage
 from rota.report._palette import LineStyle
@@ -19,7 +20,10 @@ def as_markdown(page: ReportPage) -> str:
     """What ran, what it shows, and the tables of scores, costs and commands."""
     told = [f"# {_line(page.title)}", _line(what_ran(page)), _line(what_it_shows(page))]
     told += [f"Met before: {_line(before)}" for before in met_before(page)]
-    told += ["## Scores", *_table(score_table(page)), "## Cost", *_table(cost_table(page))]
+    told += ["## Scores", *_table(score_table(page))]
+    averages = average_table(page)
+    told += ["### Groups of tasks", *_table(averages)] if averages else []
+    told += ["## Cost", *_table(cost_table(page))]
     commands = [found for group in page.groups if (found := train_command(group.runs[0].plan)) is not None]
     told += ["## Commands", "\n".join(["```sh", *commands, "```"])] if commands else []
     return "\n\n".join(told) + "\n"

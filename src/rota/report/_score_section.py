@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rota.analysis import Difference, Group, GroupScore, Spread, counted_tasks
+from rota.report._average_table import average_table
 from rota.report._many_tasks import DRAWN, left_out
 from rota.report._page import ReportPage
 from rota.report._pieces import Table, TableCell, Text, em, small, strong
@@ -30,6 +31,7 @@ def score_section(page: ReportPage) -> Markup:
         by_task=task_dots(page),
         left_out=left_out(len(page.scores.tasks), LEFT_OUT[len(page.groups) > 1]),
         scores=score_table(page),
+        averages=average_table(page),
         tasks=task_table(page) if len(page.scores.tasks) > DRAWN and known else None,
     )
 
@@ -102,8 +104,9 @@ def _note(page: ReportPage, doubtful: bool, several: bool, alone: bool) -> Text:
         )
         notes.append((" ", em("seeds needed"), told))
     if several:
-        told = ": standard deviation across the tasks of the average, in points" + (
-            ", mean over seeds." if over else "."
+        told = (
+            ": standard deviation across the tasks of the average, each of their metrics being one entry, in points"
+            + (", mean over seeds." if over else ".")
         )
         notes.append((" ", em("task σ"), told))
     if alone:

@@ -65,5 +65,5 @@ def _table(group: GroupSimilarity) -> Table:
 
 
 def _told(over: Spread, sign: str = "") -> Text:
-    value = f"{over.mean:{sign}.3f}".replace("-", "−")
+    value = f"{round(over.mean, 3) + 0:{sign}.3f}".replace("-", "−")  # + 0: no minus before zero
     return (value, " ", small(f"± {over.std:.3f}")) if over.n > 1 else value

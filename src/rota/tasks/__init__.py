@@ -1,5 +1,6 @@
 """What there is to learn: tasks, their kinds, their rows."""
 
+from rota.averages import LOWER_IS_BETTER, is_lower_better
 from rota.deprecation import renamed_names
 from rota.tasks._batch import Batch, repeated
 from rota.tasks._classification import Classification, MultipleChoice, SpanClassification
@@ -9,7 +10,6 @@ from rota.tasks._inputs import Inputs, Pictures, Texts, Tokens
 from rota.tasks._kind import IGNORED, Decisions, Kind, RowStats
 from rota.tasks._kinds import KINDS, kind_from
 from rota.tasks._metrics import entities, exact_match, overlap_f1
-from rota.tasks._probability_metrics import LOWER_IS_BETTER, is_lower_better
 from rota.tasks._regression import Regression
 from rota.tasks._rows import Rows, TensorRows, halve_rows, sample_rows
 from rota.tasks._spans import MASKED, Answer, Passages, Span

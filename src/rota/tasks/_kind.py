@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from rota.averages import is_lower_better
 from rota.errors import RotaError, unknown_name
-from rota.tasks._probability_metrics import PROBABILITY_METRICS, is_lower_better
+from rota.tasks._probability_metrics import PROBABILITY_METRICS
 
 if TYPE_CHECKING:
     from rota.tasks._rows import Rows

@@ -73,17 +73,6 @@ PROBABILITY_METRICS: dict[str, ProbabilityMetric] = {
     "log_loss": log_loss,
     "ece": calibration_error,
 }
-LOWER_IS_BETTER = ("log_loss", "ece")
-"""Metrics that are reported but are no part of a score."""
-
-
-def is_lower_better(metric: str) -> bool:
-    """Whether a metric, or one of a part of the rows, is lower for better models.
-
-    >>> is_lower_better("log_loss_matched"), is_lower_better("auc")
-    (True, False)
-    """
-    return any(metric == name or metric.startswith(f"{name}_") for name in LOWER_IS_BETTER)
 
 
 def _each_against_the_rest(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +18,9 @@ from rota.callbacks import Callback, RunStart
 class ProgressBar(Callback):
     """Step, speed, average score and current mixture: a live bar on a terminal, a line per evaluation elsewhere.
 
+    Where rows are picked from a pool, the mixture says what was offered. Shown is what was picked since the last
+    evaluation, as shares of the rows.
+
     In a notebook lines go to the output of the cell as plain text: its stderr is red, it says that it is a terminal
     though it cannot move its cursor, and rich would make a block of HTML of each line.
     """
@@ -26,6 +30,7 @@ class ProgressBar(Callback):
 
     def __init__(self) -> None:
         notebook = Console().is_jupyter
+        self._picked: Counter[str] = Counter()  # rows of each task
         self._console = Console(stderr=not notebook, force_jupyter=False, force_terminal=False if notebook else None)
         self._live = self._console.is_terminal
         self._bar = Progress(
@@ -70,9 +75,11 @@ class ProgressBar(Callback):
     def on_evaluate(self, done: int, evaluation: Mapping[str, Any], mixture: Mapping[str, float]) -> str | None:
         average = evaluation["average"]
         score = "average –" if average is None else f"average {100 * average:.1f}"
-        largest = sorted(mixture, key=lambda task: -mixture[task])[: self.TASKS]
-        shown = " ".join(f"{task} {share:.0%}" for task, share in mixture.items() if task in largest)
-        shown += " …" if len(mixture) > self.TASKS else ""
+        picked, self._picked = self._picked, Counter()
+        shares = {task: picked[task] / picked.total() for task in mixture} if picked.total() else mixture
+        largest = sorted(shares, key=lambda task: -shares[task])[: self.TASKS]
+        shown = " ".join(f"{task} {share:.0%}" for task, share in shares.items() if task in largest)
+        shown = f"{'picked ' if picked.total() else ''}{shown}{' …' if len(shares) > self.TASKS else ''}"
         if self._live:
             self._bar.update(self._line, completed=done, speed=self._speed(done), score=score, mixture=escape(shown))
         else:
@@ -81,7 +88,9 @@ class ProgressBar(Callback):
         return None
 
     def on_line(self, line: Mapping[str, Any]) -> None:
-        """Say which branches of a round could not be used."""
+        """Count what was picked, and say which branches of a round could not be used."""
+        for task, own in line["tasks"].items() if line["kind"] == "pool" else ():
+            self._picked[task] += own["picked"]
         for task in line["diverged"] if line["kind"] == "round" else ():
             self.on_notice(
                 f"round {line['round']}: the branch of '{task}' broke (a loss was not a number), and is left out"
