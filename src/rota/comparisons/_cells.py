@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,11 @@ from rota.turns import places as company
 from rota.workers import Assignment, HowItEnded, Labour, Processes, Workers, marked
 
 UNSETTLED = (None, "auto")  # a run fills these in
+COMPANY = (
+    *("tasks", "only", "longest", "model", "parts", "adapter", "freeze", "pooling", "head_hidden", "start"),
+    *("engine", "device", "precision", "optimizer", "accumulate"),
+)
+"""Fields of a plan that say with which others a run shares passes: its model, its tasks, and how it is executed."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +175,11 @@ def _turns(
     return take_turns(work, how.streams), how.places
 
 
+def _kind(assignment: Assignment) -> Hashable:
+    """Runs of one kind share passes where runs share any."""
+    return json.dumps({name: assignment.fields.get(name) for name in COMPANY}, sort_keys=True, default=str)
+
+
 def _in_company(assignment: Assignment) -> HowItEnded:
     from rota.runs import in_company  # late: it loads torch
 
@@ -193,7 +203,7 @@ def train_marked(cell: Cell, out: Path) -> HowItEnded:
     return marked(_in_company, _assignment(cell, out))
 
 
-IN_COMPANY = Labour(_in_company, _turns)
+IN_COMPANY = Labour(_in_company, _turns, _kind)
 """How the cells of a comparison are trained: beside others, and with the same numbers where they happen to be alone."""
 ALONE = Labour(_alone)
 """How a single run is trained, as by `rota train`."""

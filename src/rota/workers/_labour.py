@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from rota.turns import Turns
@@ -42,13 +42,18 @@ def _one_by_one(
     return Turns(work), 1
 
 
+def _all_alike(assignment: Assignment) -> Hashable:
+    return None
+
+
 class Labour(NamedTuple):
-    """What workers do; both are functions at the top of a module, so that another process can be told of them.
+    """What workers do; all are functions at the top of a module, so that another process can be told of them.
 
     Args:
         work: What is done with an assignment.
         turns: Makes what does several in one process, and says how many can be under way at a time, after a look at
             the first one, in each of so many processes of a machine.
+        kind: Of an assignment: how many can be under way together is the same for all of one kind.
 
     >>> def work(assignment):
     ...     return "done", assignment.name
@@ -59,6 +64,7 @@ class Labour(NamedTuple):
 
     work: Callable[[Assignment], HowItEnded]
     turns: Callable[[Callable[[Assignment], HowItEnded], Assignment, int], tuple[Turns[Any, Any], int]] = _one_by_one
+    kind: Callable[[Assignment], Hashable] = _all_alike
 
 
 class Workers(Protocol):

@@ -38,12 +38,24 @@ class Processes:
         self.jobs = jobs
 
     def work_through(self, assignments: Sequence[Assignment], labour: Labour) -> Iterator[LabourEvent]:
-        """Do all of them; say what happens."""
+        """Do all of them; say what happens. In a single process, those of one kind before those of the next, where
+        several are under way: they have more in common."""
         if self.jobs > 1 and len(assignments) > 1:
             yield from work_through(assignments, labour, self.jobs)
             return
-        turns, places = labour.turns(labour.work, assignments[0], 1)
-        yield from turns.work_through(assignments, _even(len(assignments), places))
+        left = list(assignments)
+        while left:
+            turns, places = labour.turns(labour.work, left[0], 1)
+            company, others = (left, []) if places == 1 else _alike(left, labour)
+            yield from turns.work_through(company, _even(len(company), places))
+            left = others
+
+
+def _alike(assignments: Sequence[Assignment], labour: Labour) -> tuple[list[Assignment], list[Assignment]]:
+    """Those of the kind of the first one, and the others."""
+    kinds = [labour.kind(own) for own in assignments]
+    same = [own for own, kind in zip(assignments, kinds, strict=True) if kind == kinds[0]]
+    return same, [own for own, kind in zip(assignments, kinds, strict=True) if kind != kinds[0]]
 
 
 class _Worker:
