@@ -137,4 +137,4 @@ def _forwards(plan: Plan, recipe: Recipe, tasks: int) -> float:
     trained = float(rows * (1 + BACKWARD) * (tasks if about["stream"] == "joint" else 1))
     if about["stream"] != "pool":
         return trained
-    return trained + tasks * (about.get("candidates") or rows) / about.get("every", 1)
+    return trained + tasks * float(about.get("candidates") or rows) / float(about.get("every", 1))
