@@ -28,7 +28,7 @@ STREAMS = {
     "mixed": MixedStream,
     "picked": functools.partial(PoolStream, select=MTUncertainty(cap=2)),
     "variance": functools.partial(PoolStream, select=MTUncertainty("paper", "variance"), candidates=5, every=2),
-    "dropping": functools.partial(PoolStream, select=MTUncertainty(), scoring_dropout=True),
+    "dropping": functools.partial(PoolStream, select=MTUncertainty("prior"), scoring_dropout=True),
     "returned": functools.partial(PoolStream, select=MTUncertainty(regression="loss"), returned=True),
 }
 

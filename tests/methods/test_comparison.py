@@ -160,7 +160,7 @@ def full_plans(name):
 
 @pytest.mark.parametrize("name", [path.stem for path in EXPERIMENTS if path.stem.startswith("002-")])
 def test_the_full_size_of_ca_mtl_has_the_printed_settings(name):
-    if name == "002-table-3":  # other verbs
+    if name in ("002-table-3", "002-decisive"):  # other verbs; nothing of it is printed
         return
     for variant, plan in full_plans(name).items():
         assert (plan.lr, plan.weight_decay, plan.pooling, plan.warmup) == (2e-5, 0, "pooled", 0.1)

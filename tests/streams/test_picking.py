@@ -44,6 +44,31 @@ def facts_of(select, logits):
     }
 
 
+def test_the_prior_score_compares_with_the_shares_of_the_classes():
+    def labelled(name, labels):
+        rows = TensorRows({"x": torch.zeros(len(labels), 2)}, torch.tensor(labels))
+        return Task(name, Classification(2), {"train": rows})
+
+    skewed, even = labelled("skewed", [0, 0, 0, 1]), labelled("even", [0, 1, 0, 1])
+    single = labelled("single", [0, 0, 0, 0])
+    select, tasks = MTUncertainty("prior"), [skewed, even, single]
+    select.prepare(tasks)
+    found = {task.name: {"uncertainty": torch.full((3,), 0.8)} for task in tasks}
+    scores = select.scores(found, np.random.default_rng(0))
+    share = -(0.25 * math.log2(0.25) + 0.75 * math.log2(0.75))  # of one bit
+    assert scores["skewed"] == pytest.approx(0.8 / share)
+    assert scores["even"] == pytest.approx(0.8)
+    assert scores["single"] == pytest.approx(0.8)  # one class is no measure
+    assert select.pick(found, 3, np.random.default_rng(0)) == [("skewed", place) for place in range(3)]
+
+
+def test_a_pool_prepares_its_selector():
+    tasks = [make_task("a", Classification(2), 30), make_task("b", Classification(2), 10)]
+    select = MTUncertainty("prior")
+    PoolStream(tasks, uniform(["a", "b"]), 8, select=select)
+    assert set(select._prior) == {"a", "b"}
+
+
 @pytest.mark.parametrize("score", ["code", "paper"])
 @given(seed=st.integers(0, 10_000), size=st.integers(1, 40))
 def test_picks_are_those_of_the_algorithm(score, seed, size):

@@ -25,8 +25,10 @@ class MixedOptions(Options):
 class PickedOptions(Options):
     """Of method mt-uncertainty."""
 
-    score: Literal["code", "paper"] = Field(
-        "code", description="As in the released code, which prefers uncertain tasks; or as printed in the paper."
+    score: Literal["code", "paper", "prior"] = Field(
+        "code",
+        description="As in the released code, which prefers uncertain tasks; as printed in the paper; prior: relative "
+        "to the entropy of the task's class shares.",
     )
     regression: str = Field(
         "quantile",

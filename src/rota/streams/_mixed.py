@@ -138,6 +138,7 @@ class PoolStream(MixedStream):
         **kwargs: Any,
     ) -> None:
         select.check(tasks)
+        select.prepare(tasks)
         super().__init__(tasks, policy, batch_size, *args, **kwargs)
         self.select, self.candidates, self.every, self.returned = select, candidates or self.size, every, returned
         self.scoring_dropout, self.half, self.layer = scoring_dropout, half, layer

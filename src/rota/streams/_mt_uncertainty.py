@@ -21,11 +21,14 @@ class MTUncertainty(Selector):
         e = H / log C of each candidate, ēₜ its mean over the candidates of task t
         "code"    e · ēₜ / maxₜ ēₜ    (the released code, by default: very unsure tasks are preferred)
         "paper"   e                   (what is printed; its division by one number for all changes no ranking)
+        "prior"   H / H(p_t)          (ours; p_t has the shares of the classes in the training rows of task t)
 
     The entropy of rows with several decisions is their mean. Equal scores: the first task, then the first row.
 
     Args:
-        score: "code" or "paper".
+        score: "code", "paper" or "prior". A task with skewed classes never has the entropy of a uniform guess, and a
+            noisy one never less than that of its classes: "prior" compares each with a model that knows the shares of
+            the classes and nothing else. Tasks without classes keep e.
         regression: What tasks whose answer is a number do, since they have no entropy. "quantile": such a candidate
             gets the score at a random place in the ranking of all others, so that its task gets the share that random
             picking would give it. "variance": at its own place among its task's candidates by the variance of 8 passes
@@ -51,7 +54,7 @@ class MTUncertainty(Selector):
     PASSES = 8
 
     def __init__(
-        self, score: Literal["code", "paper"] = "code", regression: str = "quantile", cap: float | None = None
+        self, score: Literal["code", "paper", "prior"] = "code", regression: str = "quantile", cap: float | None = None
     ) -> None:
         known = ("quantile", "variance", "loss")
         if regression not in known and not regression.startswith("proxy:"):
@@ -59,6 +62,7 @@ class MTUncertainty(Selector):
         if cap is not None and not cap >= 1:
             raise RotaError(f"The cap of a task expects 1 (an even share) or more. Found {cap}.")
         self.score, self.regression, self.cap = score, regression, cap
+        self._prior: dict[str, float] = {}  # H(p_t) / log C
 
     def passes(self, kind: Kind) -> int | None:
         return self.PASSES if self.regression == "variance" and isinstance(kind, Regression) else None
@@ -87,6 +91,8 @@ class MTUncertainty(Selector):
     def scores(self, found: Mapping[str, RowStats], rng: np.random.Generator) -> dict[str, Numbers]:
         """The score of each candidate."""
         e = {task: numbers(row_stats["uncertainty"]) for task, row_stats in found.items() if "uncertainty" in row_stats}
+        if self.score == "prior":
+            e = {task: own / self._prior.get(task, 1.0) for task, own in e.items()}
         means = {task: float(own.mean()) for task, own in e.items() if len(own)}
         highest = max(means.values(), default=0.0)
         if self.score == "code" and highest > 0:
@@ -105,6 +111,10 @@ class MTUncertainty(Selector):
             place = (order.argsort(kind="stable").argsort(kind="stable") + 0.5) / len(order)
         pool = np.concatenate([*others.values()]) if others else np.zeros(1)
         return np.quantile(pool, place)
+
+    def prepare(self, tasks: Sequence[Task]) -> None:
+        if self.score == "prior":
+            self._prior = {task.name: _prior_entropy(task) for task in tasks}
 
     def check(self, tasks: Sequence[Task]) -> None:
         for task in tasks:
@@ -127,3 +137,12 @@ class MTUncertainty(Selector):
 
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "score": self.score, "regression": self.regression, "cap": self.cap}
+
+
+def _prior_entropy(task: Task) -> float:
+    """The entropy of the classes of the training rows, as a share of that of a uniform guess; 1 where there are no
+    classes, or only one of them, which would be no measure."""
+    classes = getattr(task.kind, "classes", None)
+    if classes is None:
+        return 1.0
+    return (task.kind.trivial_loss(task.splits["train"].labels()) or 0.0) / math.log(classes) or 1.0

@@ -67,6 +67,9 @@ class Selector(ABC):
     def check(self, tasks: Sequence[Task]) -> None:  # noqa: B027 - optional on purpose
         """Refuse tasks that it has no rule for, with a sentence."""
 
+    def prepare(self, tasks: Sequence[Task]) -> None:  # noqa: B027 - optional on purpose
+        """Learn from the tasks what its rule needs of them, before the first question."""
+
     def describe(self) -> dict[str, Any]:
         return {"name": self.name}
 
