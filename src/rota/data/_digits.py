@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from rota.data._suite import made
+from rota.errors import missing_package
 from rota.seeds import generator
 from rota.tasks import Classification, Pictures, Task, TensorRows
 
 SEED = 0  # of the data, not of a run: every run sees the same rows
+PICTURES = Path("datasets", "data", "digits.csv.gz")  # in scikit-learn
 SIDE, SHIFT = 8, 4  # a digit has 8 x 8 pixels; the second one stands 4 further down and right
 SOURCES = {"train": 1000, "dev": 350, "test": 447}  # source images per split: no image is in two splits
 TRAIN_ROWS = {"left": 1200, "right": 400, "larger": 800, "parity": 300, "noise": 600}
@@ -27,10 +31,7 @@ def load_digits() -> Sequence[Task]:
     (is left odd?) and `noise` (labels drawn once at random: nothing to learn, something to avoid). Each
     task has rows of its own and few of them, so that it matters what a model trains on.
     """
-    from sklearn import datasets  # late: nobody else needs it
-
-    pictures, digits = datasets.load_digits(return_X_y=True)
-    pictures = (pictures / 16.0).astype(np.float32).reshape(-1, SIDE, SIDE)
+    pictures, digits = _pictures()
     order = generator(SEED, "digits", "split").permutation(len(digits))
     ends = np.cumsum(list(SOURCES.values()))
     sources = dict(zip(SOURCES, np.split(order, ends[:-1]), strict=True))
@@ -49,6 +50,16 @@ def load_digits() -> Sequence[Task]:
         )
         for name in TRAIN_ROWS
     ]
+
+
+def _pictures() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """The pictures [N, 8, 8] and which digits they show, from scikit-learn's file: to import scikit-learn takes longer
+    than to train for a thousand updates."""
+    package = find_spec("sklearn")
+    if package is None or not package.submodule_search_locations:
+        raise missing_package("digits", "scikit-learn", "train")
+    table = np.loadtxt(Path(package.submodule_search_locations[0]) / PICTURES, delimiter=",")
+    return (table[:, :-1] / 16.0).astype(np.float32).reshape(-1, SIDE, SIDE), table[:, -1].astype(np.int64)
 
 
 def _rows(
