@@ -69,6 +69,7 @@ def test_a_new_task_is_scored_before_and_trained_with_few_rows_and_with_all(base
     call, folder = base
     new = write_task(folder, "new")
     flags = ["--task", new, "--fractions", "0.1,1", "--steps", 3, "--least", 2, "--batch-size", 4, "--heads", 2]
+    flags += ["--fewest", 1]
     code, out, err = call("adapt", folder / "base", *flags, "--out", folder / "adapted", "--json")
     assert code == 0, err
     found = json.loads(out)
@@ -78,15 +79,48 @@ def test_a_new_task_is_scored_before_and_trained_with_few_rows_and_with_all(base
     assert found["embedding"] == best
     assert [own["rows"] for own in found["scores"].values()] == [4, 40]
     assert [own["steps"] for own in found["scores"].values()] == [3, 3]
-    run = Run(folder / "adapted" / "adapted-1")
+    run = Run(folder / "adapted" / "adapted-1-0")
     assert run.plan["start"] == str(folder / "base")
     assert Trained(run.folder).model.encoder.frozen == 0
-    assert Run(folder / "adapted" / "fresh-1").info["model"]["encoder"]["type"] == "Pretrained"
-    before = (folder / "adapted" / "adapted-1" / "log.jsonl").stat().st_mtime_ns
+    assert Run(folder / "adapted" / "fresh-1-0").info["model"]["encoder"]["type"] == "Pretrained"
+    before = (folder / "adapted" / "adapted-1-0" / "log.jsonl").stat().st_mtime_ns
     code, again, err = call("adapt", folder / "base", *flags, "--out", folder / "adapted")
     assert code == 0, err
     assert "Dev score" in again
-    assert (folder / "adapted" / "adapted-1" / "log.jsonl").stat().st_mtime_ns == before, "it was finished already"
+    assert (folder / "adapted" / "adapted-1-0" / "log.jsonl").stat().st_mtime_ns == before, "it was finished already"
+
+
+def test_seeds_other_runs_and_adapters_learn_the_same_rows_beside_it(base, tiny_bert, rota_main):
+    call, folder = base
+    plain = ["--tasks", f"rte,{folder / 'other.yaml'}", "--model", tiny_bert, *QUICK, "--out", folder / "plain", "-q"]
+    assert call("train", *plain)[0] == 0
+    new = write_task(folder, "new")
+    flags = ["--task", new, "--fractions", "0.00001,1", "--steps", 3, "--least", 2, "--batch-size", 4, "--heads", 1]
+    flags += ["--beside", f"{folder / 'plain'},lora:r=2", "--seeds", "0,1,2", "--out", folder / "adapted"]
+    code, out, err = call("adapt", folder / "base", *flags, "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert [own["rows"] for own in found["scores"].values()] == [16, 40], "never fewer than 16 rows"
+    assert set(found["by_seed"]["1"]) == {"adapted", "fresh", "plain", "lora-r=2"}
+    for share, learners in found["by_seed"].items():
+        for learner, by_seed in learners.items():
+            runs = {seed: Run(folder / "adapted" / f"{learner}-{share}-{seed}") for seed in by_seed}
+            assert by_seed == {seed: run.summary["best"]["dev"]["average"] for seed, run in runs.items()}
+            assert found["scores"][share][learner] == pytest.approx(sum(by_seed.values()) / 3)
+    rows = []
+    for learner in found["by_seed"]["1"]:
+        run = Run(folder / "adapted" / f"{learner}-1-2")
+        rows.append([run.row_ids("new", line) for line in run.lines("step")])
+    assert rows.count(rows[0]) == len(rows), "all see the same rows in the same order"
+    assert Run(folder / "adapted" / "plain-1-0").plan["start"] == str(folder / "plain")
+    lora = Trained(folder / "adapted" / "lora-r=2-1-0").model.encoder
+    assert type(lora).__name__ == "Adapted"
+    code, out, err = call("adapt", folder / "base", *flags)
+    assert code == 0, err
+    assert "From the run, minus" in out
+    assert "lora-r=2" in out
+    code, out, err = rota_main("report", folder / "adapted", "--out", folder / "adapted.html")
+    assert code == 0, err
 
 
 def test_a_started_run_begins_with_the_weights_of_the_other_and_can_be_resumed(base, rota_main):
@@ -161,6 +195,8 @@ def test_an_unknown_word_for_parts_is_refused(base, tiny_bert):
         (["--task", "new.yaml", "--fractions", "0,1"], ["above 0 and up to 1"]),
         (["--task", "new.yaml", "--init", "cloa"], ["Unknown beginning of the vector 'cloa'", "average"]),
         (["--task", "new.yaml", "--freeze", "1"], ["decides --freeze itself"]),
+        (["--task", "new.yaml", "--beside", "lroa"], ["Unknown adapter 'lroa'. Did you mean 'lora'?"]),
+        (["--task", "new.yaml", "--beside", "lora,lora"], ["names of its own", "'lora' twice"]),
     ],
 )
 def test_wrong_adaptations_are_refused_with_a_sentence(base, monkeypatch, flags, sentences):

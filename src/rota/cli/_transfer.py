@@ -174,9 +174,7 @@ def as_csv(table: TransferTable) -> str:
     """All effects and all views, one row for each pair and direction."""
     written = io.StringIO()
     rows = csv.writer(written, lineterminator="\n")
-    rows.writerow(
-        ["task", "beside", "batches", "alone", "gain", "low", "high", "normalised", "mutual", "seeds", "verdict"]
-    )
+    rows.writerow(CSV_HEADER)
     for effect in table.effects:
         target, helper, ratio = effect.pairing
         gain = effect.gain

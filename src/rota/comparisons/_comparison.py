@@ -23,6 +23,8 @@ UNNAMED = {"method": BASELINES[0], "keep": "logs"}
 """What a variant has that says nothing else: variants differ in what they name. Tables and reports are made of logs."""
 SINGLE = "single-"
 """What variants are called in which one task is trained alone."""
+ADAPTED, FRESH = "adapted", "fresh"
+"""What variants are called in which a new task is learned by the model of a run, and by the encoder it began with."""
 Budget = Literal["updates", "forwards"]
 
 

@@ -29,8 +29,8 @@ __all__ = [
 __getattr__ = renamed_names(
     __name__,
     {
-        "Adaptation": "rota.runs.Adaptation",
-        "Adapting": "rota.runs.Adapting",
+        "Adaptation": "rota.comparisons.Adaptation",
+        "Adapting": "rota.comparisons.Adapting",
         "BASELINES": "rota.comparisons.BASELINES",
         "COMPARISON": "rota.comparisons.COMPARISON",
         "Cell": "rota.comparisons.Cell",

@@ -1,4 +1,4 @@
-"""From a plan to a finished run folder, or to what it would cost; a new task for a trained model."""
+"""From a plan to a finished run folder, or to what it would cost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rota.runs._adaptation import Adaptation, Adapting
     from rota.runs._forecast import Forecast, TaskForecast, forecast
     from rota.runs._other_tasks import plan_of_checkpoint, with_other_tasks
     from rota.runs._rough_cost import Missing, RoughCost, missing_of, operations_per_second, rough_cost
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from rota.runs._side_by_side import in_company, side_by_side, take_turns
 
 __all__ = [
-    "Adaptation",
-    "Adapting",
     "Forecast",
     "Missing",
     "RoughCost",
@@ -33,8 +30,6 @@ __all__ = [
 ]
 
 _LATE = {
-    "Adaptation": "_adaptation",
-    "Adapting": "_adaptation",
     "Forecast": "_forecast",
     "Missing": "_rough_cost",
     "RoughCost": "_rough_cost",
