@@ -41,6 +41,7 @@ from rota.analysis._setting_fields import differing_fields, field_values, settin
 from rota.analysis._shares import ShareCourses, departure, plain_mixtures, share_courses
 from rota.analysis._spreads import Spread, spread, task_spread
 from rota.analysis._target_scores import TargetScores, target_scores
+from rota.analysis._trained_on import ExposureOfGroup, all_exposures
 from rota.analysis._transfer_table import Pairing, Ratio, TransferEffect, TransferTable, read_transfer, transfer_table
 from rota.analysis._verdicts import Verdict, judge
 
@@ -62,6 +63,7 @@ __all__ = [
     "DataShare",
     "Decided",
     "Difference",
+    "ExposureOfGroup",
     "Foresight",
     "Group",
     "GroupScore",
@@ -94,6 +96,7 @@ __all__ = [
     "TransferTable",
     "Verdict",
     "all_costs",
+    "all_exposures",
     "all_scores",
     "bandit_outcomes",
     "begun_runs",

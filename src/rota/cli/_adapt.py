@@ -18,6 +18,7 @@ from rota.plans import make_plan
 from rota.runlog import SUMMARY
 
 DECIDED = {
+    "budget",
     "tasks",
     "model",
     "parts",

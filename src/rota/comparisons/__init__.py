@@ -10,7 +10,16 @@ from rota.comparisons._cells import (
     train_cells,
     train_marked,
 )
-from rota.comparisons._comparison import BASELINES, COMPARISON, SINGLE, Cell, Comparison, make_comparison, other_verbs
+from rota.comparisons._comparison import (
+    BASELINES,
+    COMPARISON,
+    FORWARDS,
+    SINGLE,
+    Cell,
+    Comparison,
+    make_comparison,
+    other_verbs,
+)
 from rota.comparisons._equal_cost import equal_cost
 from rota.comparisons._prediction import register_claims
 from rota.comparisons._transfer_runs import transfer_comparison
@@ -19,6 +28,7 @@ __all__ = [
     "ALONE",
     "BASELINES",
     "COMPARISON",
+    "FORWARDS",
     "IN_COMPANY",
     "SINGLE",
     "Cell",

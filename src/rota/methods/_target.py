@@ -75,6 +75,18 @@ class DIWOptions(RoundOptions):
     tries: int = Field(10, ge=1, description="Attempts in a row without improvement, after which the best one is kept.")
 
 
+class MultitaskOptions(Options):
+    """Of joint training."""
+
+    fraction: float | None = Field(
+        None,
+        gt=0,
+        le=100,
+        description="Rounds that take this share ρ of each task's rows, as branches do; by default every step has a "
+        "batch of every task, which repeats small ones.",
+    )
+
+
 def _alphavil(options: AlphaVILOptions, context: RunContext) -> Recipe:
     own = options.model_dump()
     alpha = {name: own.pop(f"alpha_{name}") for name in TUNING}
@@ -111,8 +123,10 @@ def _singletask(options: NoOptions, context: RunContext) -> Recipe:
     return Recipe(policies.uniform([context.target]), tasks=[context.target])
 
 
-def _multitask(options: NoOptions, context: RunContext) -> Recipe:
-    return Recipe(policies.uniform(context.tasks), "joint", settings={"best": "each"})
+def _multitask(options: MultitaskOptions, context: RunContext) -> Recipe:
+    rounds = {"stream": "joint-rounds", "fraction": options.fraction}
+    stream = "joint" if options.fraction is None else rounds
+    return Recipe(policies.uniform(context.tasks), stream, settings={"best": "each"})
 
 
 TARGETED = [

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from rota.budgets import UPDATES
 from rota.errors import RotaError, describe_mistakes
 from rota.settings import Settings
 
@@ -132,6 +133,22 @@ class Plan(Settings):
         if isinstance(fields, dict) and fields.get("target") is not None and "method" not in fields:
             return {**fields, "method": USUAL_FOR_TARGET}
         return fields
+
+
+def refuse_two_lengths(fields: Mapping[str, Any], source: str) -> None:
+    """Refuse steps beside a budget that is not counted in them.
+
+    >>> refuse_two_lengths({"steps": 100, "budget": "updates"}, "the flags")
+    >>> refuse_two_lengths({"steps": 100, "budget": "rows:320"}, "the flags")
+    Traceback (most recent call last):
+    ...
+    rota.errors.RotaError: the flags: expected steps or a budget. Found steps 100 and budget rows:320. Leave one out.
+    """
+    budget = fields.get("budget", UPDATES)
+    if "steps" in fields and budget != UPDATES:
+        raise RotaError(
+            f"{source}: expected steps or a budget. Found steps {fields['steps']} and budget {budget}. Leave one out."
+        )
 
 
 MERGED = {"options", "parts", "rows"}
