@@ -173,6 +173,15 @@ def test_joint_steps_instead_of_deltas_count_what_they_keep(tmp_path):
     assert joint.total() == sum(SIZES.values())
 
 
+def test_a_round_of_the_single_task_is_a_round_of_the_others(tmp_path):
+    """With the same fraction and the same kept rounds."""
+    few = {"budget": "kept-rounds:2", "eval_every": 1}
+    single = trained(tmp_path / "single", "singletask", QUARTER, **few)
+    multi = trained(tmp_path / "multi", "multitask", QUARTER, **few)
+    assert single.summary["exposure"]["rows"]["left"] == multi.summary["exposure"]["rows"]["left"] == 7 * 16
+    assert len(single.lines("eval")) == len(multi.lines("eval")) == 3
+
+
 def test_passes_of_a_target_need_one(tmp_path):
     with pytest.raises(RotaError, match=r"budget='passes-of-target:2'\) expects one target. Found none"):
         trained(tmp_path / "r", "uniform", budget="passes-of-target:2", target=None)

@@ -26,7 +26,7 @@ Verb = Callable[..., None]
 USUAL = frozenset({"tasks", "data", "method", "options", "model", "steps", "batch_size", "lr", "seed"})
 """Fields of a plan whose flags a newcomer needs."""
 GROUPS = {
-    "Tasks and rows": ("only", "target", "rows", "halve_dev", "per_task"),
+    "Tasks and rows": ("only", "target", "rows", "halve_dev", "cut_dev", "per_task"),
     "The model": (
         *("parts", "adapter", "freeze", "frozen_cache", "start", "embedding"),
         *("pooling", "head_hidden", "dropout", "longest"),

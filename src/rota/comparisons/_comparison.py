@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ class _File(BaseModel):
     singles: _Singles = _Singles()
     budget: str = UPDATES
     claims: list[dict[str, Any]] = []
+    chosen: dict[str, list[str]] = {}
     commands: list[str] = []
     full: dict[str, Any] = {}
 
@@ -99,6 +100,7 @@ class Comparison:
         budget: What is equal: "updates"; "forwards", forward passes of one example and what costs as much; or the
             budget of every run, such as "rows:20000".
         claims: What is said about its results, as `rota.analysis.Claim` reads it.
+        chosen: Variants of which claims may name the best on dev rows, by the name that it has there.
 
     >>> made = make_comparison({"methods": ["auto"]}, {"steps": 20}, seeds=[0])
     >>> list(made.variants)
@@ -110,6 +112,7 @@ class Comparison:
     baseline: str
     budget: str = UPDATES
     claims: tuple[dict[str, Any], ...] = ()
+    chosen: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def variants(self) -> list[str]:
@@ -142,6 +145,7 @@ class Comparison:
                 variant: [cell.name for cell in self.cells if cell.variant == variant] for variant in self.variants
             },
             "claims": list(self.claims),
+            **({"chosen": {name: list(of) for name, of in self.chosen.items()}} if self.chosen else {}),
         }
 
 
@@ -187,10 +191,10 @@ def make_comparison(
     variants |= {f"{SINGLE}{task}": _alone(task, file, like, fields) for task in file.singles.tasks}
     for name in variants:
         folder_name(name, "variant")
-    for field in fields.keys() - MERGED:
-        if any(field in own for name, own in variants.items() if not name.startswith(SINGLE)):
+    for flag in fields.keys() - MERGED:
+        if any(flag in own for name, own in variants.items() if not name.startswith(SINGLE)):
             raise RotaError(
-                f"{source}: variants differ in '{field}', which expects no flag. Found one. Change the file instead."
+                f"{source}: variants differ in '{flag}', which expects no flag. Found one. Change the file instead."
             )
     baseline = file.baseline or _usual_baseline(file, variants, own)
     if baseline not in variants:
@@ -205,7 +209,13 @@ def make_comparison(
             if plan.method not in METHODS:
                 raise unknown_name("method", plan.method, METHODS)
             cells.append(Cell(name, seed, plan))
-    return Comparison(file.about, tuple(cells), baseline, file.budget, tuple(file.claims))
+    for name, of in file.chosen.items():
+        if name in variants or not of:
+            raise RotaError(f"{source}: `chosen` expects a new name for some variants. Found {name}: {', '.join(of)}.")
+        for variant in of:
+            if variant not in variants:
+                raise unknown_name(f"variant to choose {name} from", variant, variants)
+    return Comparison(file.about, tuple(cells), baseline, file.budget, tuple(file.claims), file.chosen)
 
 
 def other_verbs(content: Mapping[str, Any], source: str = "the file", full: bool = False) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -105,6 +105,13 @@ class Plan(Settings):
     halve_dev: bool = Field(
         False, description="for tasks without test rows: hold out half of the dev rows as test rows"
     )
+    cut_dev: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="for tasks without test rows: cut this share of the training rows as dev rows; their dev rows "
+        "become test rows",
+    )
     per_task: dict[str, TaskChanges] = Field(
         {},
         description="for one task: batch_size, loss_weight, stop_after, auxiliary, metrics, such as "
@@ -125,6 +132,12 @@ class Plan(Settings):
         """A word alone, and a list of words, have no options."""
         words = [given] if isinstance(given, str) else given
         return {word: {} for word in words} if isinstance(words, list | tuple) else words
+
+    @model_validator(mode="after")
+    def _test_rows_come_from_one_place(self) -> Self:
+        if self.halve_dev and self.cut_dev is not None:
+            raise ValueError("halve_dev or cut_dev, which both make test rows of dev rows")
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -217,6 +217,7 @@ class ComparisonRecord(TypedDict):
     about: NotRequired[str]
     budget: NotRequired[str]
     claims: NotRequired[list[dict[str, Any]]]
+    chosen: NotRequired[dict[str, list[str]]]
 
 
 class PlanRecord(TypedDict):
