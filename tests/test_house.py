@@ -28,6 +28,7 @@ ROOMS = [
         "arrays",
         "averages",
         "limits",
+        "budgets",
         "deprecation",
         "notebooks",
         "plugins",

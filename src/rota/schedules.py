@@ -21,8 +21,8 @@ __all__ = [
 
 Schedule = Callable[[int], float]
 """A number for each step."""
-RateShape = Literal["linear", "constant", "cosine", "inverse_sqrt"]
-"""How a learning rate goes on after its warm-up."""
+RateShape = Literal["linear", "constant", "cosine", "inverse_sqrt", "plateau"]
+"""How a learning rate goes on after its warm-up; plateau: it stays, and falls where evaluations do not improve."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class warmup_linear:  # noqa: N801
 @dataclass(frozen=True)
 class learning_rate:  # noqa: N801
     """A factor for the learning rate: up to 1 in `warmup` steps, then down to 0 at `steps` along a line or half a
-    cosine, as it is, or with the root of the steps.
+    cosine, as it is (where it follows evaluations, these scale it further), or with the root of the steps.
 
     >>> [round(learning_rate("inverse_sqrt", warmup=2, steps=8)(step), 3) for step in (0, 1, 3, 7)]
     [0.5, 1.0, 0.707, 0.5]
@@ -127,7 +127,7 @@ class learning_rate:  # noqa: N801
             return warmup_linear(self.warmup, self.steps)(step)
         if self.shape == "cosine":
             return cosine(1.0, 0.0, max(self.steps - self.warmup, 1))(step - self.warmup)
-        return 1.0 if self.shape == "constant" else math.sqrt(max(self.warmup, 1) / (step + 1))
+        return 1.0 if self.shape in ("constant", "plateau") else math.sqrt(max(self.warmup, 1) / (step + 1))
 
 
 def as_schedule(value: float | Schedule) -> Schedule:

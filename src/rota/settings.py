@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from rota.budgets import UPDATES, budget_wish, read_budget
 from rota.errors import RotaError, describe_mistakes, nearest
 from rota.limits import Count
 from rota.schedules import RateShape
@@ -55,6 +56,11 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     steps: Count = Field(600, description="updates of the model")
+    budget: str = Field(
+        UPDATES,
+        description="what a run's length counts, the same for every method: updates, which are the steps; or in their "
+        "place rows:N, kept-rounds:N, passes-of-target:N or forwards:N",
+    )
     batch_size: Count = Field(32, description="rows per forward pass and process")
     accumulate: Count = Field(1, description="forward passes per update; multiplies the batch")
     seed: int = Field(0, ge=0, le=2**63, description="random seed")
@@ -70,6 +76,10 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
     eps: float | None = Field(None, gt=0, description="of adamw, adam and adamax; default torch's")
     warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps for learning-rate warm-up")
     schedule: RateShape = Field("linear", description="learning-rate schedule after the warm-up")
+    decay_by: float = Field(0.5, gt=0, lt=1, description="schedule plateau: factor of the learning rate when it falls")
+    decay_after: Count = Field(
+        2, description="schedule plateau: the rate falls after so many evaluations in a row without improvement"
+    )
     clip: float | None = Field(1.0, gt=0, description="clip gradients to this norm; none for no clipping")
     clip_each: bool = Field(
         False,
@@ -87,7 +97,8 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
     )
     eval_every: Count | None = Field(
         None,
-        description="steps between evaluations; default a twentieth of all, fewer where that costs more than a quarter",
+        description="steps between evaluations, or what the budget counts; default a twentieth of all, fewer where "
+        "that costs more than a quarter",
     )
     eval_rows: Count | None = Field(
         None,
@@ -142,10 +153,25 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
             raise PydanticCustomError("rule", "{wish}", {"wish": f"{', '.join(BEST)} or metric:NAME{hint}"})
         return rule
 
+    @field_validator("budget")
+    @classmethod
+    def _is_a_budget(cls, budget: str) -> str:
+        try:
+            found = read_budget(budget)
+        except RotaError as error:
+            raise PydanticCustomError("budget", "{wish}", {"wish": budget_wish(budget)}) from error
+        return UPDATES if found is None else found.told
+
     @model_validator(mode="after")
     def _clipping_each_needs_whole_batches(self) -> Self:
         if self.clip_each and (self.accumulate > 1 or self.clip is None or self.precision == "fp16"):
             raise ValueError("clip_each with a clip, accumulate 1, and not in fp16")
+        return self
+
+    @model_validator(mode="after")
+    def _a_plateau_ends_after_the_rate_fell(self) -> Self:
+        if self.schedule == "plateau" and self.patience is not None and self.patience <= self.decay_after:
+            raise ValueError(f"patience above decay_after, {self.decay_after}: else the run ends before the rate falls")
         return self
 
     @model_validator(mode="after")

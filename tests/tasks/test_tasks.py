@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rota.errors import RotaError
-from rota.tasks import IGNORED, Batch, Classification, Task, TensorRows, check_tasks, halve_dev, limit_rows
+from rota.tasks import IGNORED, Batch, Classification, Task, TensorRows, check_tasks, cut_dev, halve_dev, limit_rows
 
 
 def rows(count=6):
@@ -76,6 +76,21 @@ def test_half_of_the_dev_rows_can_be_kept_for_a_test():
     everything = one.splits["dev"].batch(np.arange(7)).inputs["x"]
     assert sorted(together.flatten().tolist()) == sorted(everything.flatten().tolist())
     assert halve_dev([halved])[0] is halved  # whoever has test rows keeps them
+
+
+def test_dev_rows_can_be_cut_from_the_training_rows_and_become_a_test():
+    one = task("a", train=20, dev=7)
+    cut = cut_dev([one], 0.25)[0]
+    assert (cut.size("train"), cut.size("dev"), cut.size("test")) == (15, 5, 7)
+    assert cut.splits["test"] is one.splits["dev"]
+    parts = [cut.splits["train"].batch(np.arange(15)), cut.splits["dev"].batch(np.arange(5))]
+    everything = one.splits["train"].batch(np.arange(20)).inputs["x"]
+    assert sorted(torch.cat([own.inputs["x"] for own in parts]).flatten().tolist()) == sorted(
+        everything.flatten().tolist()
+    )
+    assert cut_dev([cut], 0.25)[0] is cut  # whoever has test rows keeps all rows
+    with pytest.raises(RotaError, match=r"'a' expects dev rows, which become its test rows"):
+        cut_dev([task("a", dev=0)], 0.25)
 
 
 def test_rows_can_be_limited_by_name():

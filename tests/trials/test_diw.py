@@ -52,7 +52,7 @@ def test_a_shared_memory_is_that_of_the_try_that_was_kept():
     world.optimizer.step()
     momentum = world.optimizer.state[world.model.weight]["momentum_buffer"]
     scores = iter([0.3, 0.1, 0.2, 0.4, 0.3])  # two branches, three tries
-    trial, asked = trial_of(world, memory="shared", before=0.9, patience=1), Asked(lambda: 0.0, lambda: next(scores))
+    trial, asked = trial_of(world, memory="shared", before=0.9, patience=3), Asked(lambda: 0.0, lambda: next(scores))
     for turn in range(5):
         trial.next(100)
         assert momentum.item() == 0.0  # nobody knows anything yet
@@ -90,12 +90,12 @@ def test_tries_go_on_until_one_beats_the_round_before():
 
 def test_after_so_many_tries_in_vain_the_best_one_is_kept():
     world = Score({"good": 0.0, "bad": 0.0})
-    scores = iter([0.1, 0.1, 0.2, 0.4, 0.3, 0.1, 0.3])
+    scores = iter([0.1, 0.1, 0.2, 0.4, 0.3])
     line = diw(
         *(world.model, world.optimizer, world.train, ["good", "bad"], "good", lambda: next(scores)),
         **{"before": 0.9, "patience": 3},
     )
-    assert line["tries"] == [0.2, 0.4, 0.3, 0.1, 0.3]
+    assert line["tries"] == [0.2, 0.4, 0.3]  # better than the one before it is not better than the round before
     assert line["kept"] == 1
 
 
@@ -109,7 +109,7 @@ def test_the_parameters_of_the_best_try_come_back():
 
     diw(
         *(world.model, world.optimizer, world.train, ["good", "bad"], "good", score),
-        **{"before": 0.9, "patience": 1, "lr": 0.5},
+        **{"before": 0.9, "patience": 3, "lr": 0.5},
     )
     assert len(set(places)) == 5  # no try is like another
     assert world.model.weight.item() == places[3]
@@ -120,15 +120,15 @@ def trial_of(world, **options):
 
 
 def test_a_round_needs_its_branches_and_one_try():
-    """Branches of 4 and 2 updates, and joint steps of 6 // 2."""
+    """Branches of 4 and 2 updates, and joint steps with four batches of one task and two of the other."""
     trial = trial_of(Score({}))
     assert trial.state_dict() == {
         **{"weights": {"good": 1.0, "bad": 1.0}, "round": 0},
         **{"scores": None, "tries": [], "before": None},
     }
-    assert trial.next(8) is None
+    assert trial.next(9) is None
     assert trial.at_border
-    assert trial.next(9) == Segment({"good": 1.0}, 4)
+    assert trial.next(10) == Segment({"good": 1.0}, 4, again=True)
     assert not trial.at_border
 
 
@@ -136,13 +136,15 @@ def test_a_round_ends_where_no_further_try_fits_in():
     world = Score({})
     scores = iter([0.5, 0.5, 0.1, 0.2])
     trial, asked = trial_of(world, before=0.9), Asked(lambda: 0.0, lambda: next(scores))
-    for left in (16, 12, 9):
+    for left, after in ((16, 12), (12, 10), (10, 6)):
         trial.next(left)
-        assert trial.finish(asked, left - 3) is None
-    assert trial.next(3) == Segment(pytest.approx({"good": 0.5, "bad": 0.5}), 3)
+        assert trial.finish(asked, after) is None
+    weights = pytest.approx({"good": 0.5, "bad": 0.5})
+    assert trial.next(6) == Segment(weights, 4, {"good": 4, "bad": 2}, again=True)
     line = trial.finish(asked, 2)
     assert (line["tries"], line["kept"], line["round"], trial.round) == ([0.1, 0.2], 1, 0, 1)
-    assert line["steps"] == {"good": 4, "bad": 2, "joint": 3}
+    assert line["steps"] == {"good": 4, "bad": 2, "joint": 4}
+    assert list(trial.kept) == [3]  # of two branches and two tries, the second try
     assert trial.state_dict()["before"] == 0.2  # what the next round has to beat
 
 
@@ -165,7 +167,7 @@ def test_a_task_whose_branch_breaks_is_in_no_try():
     for broken in (False, True):
         world.train(trial.next(100).weights)
         assert trial.finish(asked, 100, broken) is None
-    assert trial.next(100) == Segment({"good": 0.5}, 3)
+    assert trial.next(100) == Segment({"good": 0.5}, 4, {"good": 4}, again=True)
     world.train({"good": 0.5})
     line = trial.finish(asked, 100)
     assert line["scores"] == {"good": pytest.approx(0.3), "bad": None}

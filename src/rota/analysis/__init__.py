@@ -12,6 +12,7 @@ from rota.analysis._branch_rounds import (
     target_of,
 )
 from rota.analysis._checkpoint_scores import score, scores
+from rota.analysis._chosen import chosen_on_dev
 from rota.analysis._claim import Claim, read_claims
 from rota.analysis._convergence import Convergence, convergence, uncertainty_trends
 from rota.analysis._costs import COST_COLUMNS, Cost, all_costs, used_cost_columns
@@ -41,6 +42,7 @@ from rota.analysis._setting_fields import differing_fields, field_values, settin
 from rota.analysis._shares import ShareCourses, departure, plain_mixtures, share_courses
 from rota.analysis._spreads import Spread, spread, task_spread
 from rota.analysis._target_scores import TargetScores, target_scores
+from rota.analysis._trained_on import ExposureOfGroup, all_exposures
 from rota.analysis._transfer_table import Pairing, Ratio, TransferEffect, TransferTable, read_transfer, transfer_table
 from rota.analysis._verdicts import Verdict, judge
 
@@ -62,6 +64,7 @@ __all__ = [
     "DataShare",
     "Decided",
     "Difference",
+    "ExposureOfGroup",
     "Foresight",
     "Group",
     "GroupScore",
@@ -94,11 +97,13 @@ __all__ = [
     "TransferTable",
     "Verdict",
     "all_costs",
+    "all_exposures",
     "all_scores",
     "bandit_outcomes",
     "begun_runs",
     "beta_density",
     "by_utility",
+    "chosen_on_dev",
     "comparable_searches",
     "convergence",
     "counted_tasks",

@@ -7,6 +7,7 @@ from typing import Any
 
 from rota.analysis._groups import HARMLESS
 from rota.analysis._setting_fields import flat
+from rota.budgets import UPDATES
 from rota.errors import unknown_name
 
 UNCOMPARED = HARMLESS | {"data", "keep", "delay", "log_rows", "frozen_cache"}
@@ -31,6 +32,8 @@ def other_fields(one: Mapping[str, Any], other: Mapping[str, Any], may: Iterable
     for name in set(allowed) - set(USUALLY):
         if name.partition(".")[0] not in {**one, **other}:
             raise unknown_name("field in which variants may differ", name, {**one, **other})
+    if UPDATES not in (one.get("budget", UPDATES), other.get("budget", UPDATES)):
+        allowed = (*allowed, "steps")  # which follow from the budget
     shared = one.keys() & other.keys()  # another version of rota may have had other fields
     plans = tuple(flat({name: plan[name] for name in plan if name in shared}) for plan in (one, other))
     fields = dict.fromkeys(field for plan in plans for field in plan)

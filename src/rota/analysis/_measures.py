@@ -53,7 +53,7 @@ def unit_of(name: str) -> str:
     return MEASURES[name.partition(":")[0]].unit
 
 
-UNITS = {"percent": (100.0, 1), "updates": (1.0, 0), "nats": (1.0, 4)}
+UNITS = {"percent": (100.0, 1), "updates": (1.0, 0), "nats": (1.0, 4), "factor": (1.0, 3)}
 """By name of the unit: what a number of a run is multiplied with, and how many digits are shown behind the point."""
 
 
@@ -164,6 +164,14 @@ def _reached(run: Run, _: str, level: str) -> float | None:
     return next((float(step) for step, value in sorted(scores.items()) if value >= float(level)), None)
 
 
+def _alpha(run: Run, _: str, name: str) -> float | None:
+    """Of a task in a round, counted from 1; the last one without a number."""
+    task, _, number = name.partition("@")
+    alphas = [line["alpha"].get(task) for line in run.lines("round") if "alpha" in line]
+    wanted = int(number) if number else len(alphas)
+    return float(alphas[wanted - 1]) if 0 < wanted <= len(alphas) and alphas[wanted - 1] is not None else None
+
+
 def _utility(run: Run, _: str, task: str) -> float | None:
     stage = run.folder / INNER / STAGE_1
     found = Beliefs.of(Run(stage if stage.is_dir() else run.folder)).averaged
@@ -189,6 +197,7 @@ MEASURES: dict[str, RunMeasure] = {
     ),
     "excess": RunMeasure("dev loss of a task above its lowest, where the pooled loss is lowest", _excess, "nats"),
     "weight": RunMeasure("probability of a task at a share of the updates, such as rte@0.5", _weight),
+    "alpha": RunMeasure("α of a task in a round of αVIL, such as rte@1; the last for rte alone", _alpha, "factor"),
     "reached": RunMeasure("updates until the average dev score is this high", _reached, "updates"),
     "utility": RunMeasure("utility of a task at the end of stage 1 of AutoSeM", _utility),
 }

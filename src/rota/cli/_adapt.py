@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 DECIDED = {
+    "budget",
     "tasks",
     "model",
     "parts",

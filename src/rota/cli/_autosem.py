@@ -24,7 +24,7 @@ from rota.search import load_optuna, mean_random_share
 from rota.workers import HERE, open_workers, read_place
 
 AUTOSEM = METHODS["autosem"]
-DECIDED = {"method", "seed"}
+DECIDED = {"method", "seed", "budget"}
 """Fields of a plan that are not for the caller."""
 OWN, CHANCE, SINGLE = "autosem", "random ratio", "target alone"
 

@@ -91,6 +91,7 @@ def check_claims(comparison: Comparison, source: str) -> None:
     from rota.analysis import other_fields, read_claims  # late: it takes a moment
 
     plans = {cell.variant: cell.plan.model_dump(mode="json") for cell in comparison.cells}
+    plans |= {name: plans[of[0]] for name, of in comparison.chosen.items()}  # they differ in what is chosen
     for claim in read_claims(comparison.claims, source):
         for variant in (claim.of, *([claim.than] if isinstance(claim.than, str) else [])):
             if variant not in plans:
@@ -103,7 +104,14 @@ def check_claims(comparison: Comparison, source: str) -> None:
 
 
 def _show(folder: Path, file: Path | None, markdown: bool, registered: Path, named: bool) -> None:
-    from rota.analysis import Registration, begun_runs, first_start, judge, read_claims  # late: they take a moment
+    from rota.analysis import (  # late: they take a moment
+        Registration,
+        begun_runs,
+        chosen_on_dev,
+        first_start,
+        judge,
+        read_claims,
+    )
 
     content, console = read_comparison(folder), open_console()
     said = read_claims(
@@ -113,7 +121,10 @@ def _show(folder: Path, file: Path | None, markdown: bool, registered: Path, nam
     if found is not None:
         said = [*found.claims, *(claim for claim in said if claim not in found.claims)]
     may_differ = ["steps"] if content.get("budget") == "forwards" else []
-    verdicts = judge(said, folder, content["variants"], may_differ)
+    chosen = chosen_on_dev(folder, content["variants"], content.get("chosen", {}))
+    variants = {**content["variants"], **{name: content["variants"].get(of, []) for name, of in chosen.items()}}
+    variants |= {name: [] for name in content.get("chosen", {}) if name not in chosen}
+    verdicts = judge(said, folder, variants, may_differ)
     if not verdicts:
         raise RotaError(f"Expected claims about {folder}. Found none in its experiment file.")
     begun = begun_runs(folder, content["variants"])
@@ -123,7 +134,8 @@ def _show(folder: Path, file: Path | None, markdown: bool, registered: Path, nam
         console.print(_markdown(verdicts, statuses), highlight=False, markup=False, soft_wrap=True)
     else:
         console.print(verdict_table(content.get("about", ""), verdicts, statuses))
-    for line in [*correction(verdicts), *_registered(found, found.changes(begun) if found else [])]:
+    picked = [f"{name} is {of}, the best on dev of {', '.join(content['chosen'][name])}" for name, of in chosen.items()]
+    for line in [*picked, *correction(verdicts), *_registered(found, found.changes(begun) if found else [])]:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rota.budgets import UPDATES
 from rota.cli._claims import check_claims
 from rota.cli._completion import method_lists
 from rota.cli._console import open_console, tell
@@ -23,6 +24,7 @@ from rota.cli._tables import difference_told, number, print_whole, spread_told
 from rota.cli._workers_flags import Jobs, On, needs_of
 from rota.comparisons import (
     COMPARISON,
+    FORWARDS,
     Cell,
     Comparison,
     equal_cost,
@@ -38,7 +40,7 @@ from rota.runlog import Run, write_json
 from rota.workers import HERE, Workers, open_workers, read_place
 
 if TYPE_CHECKING:
-    from rota.analysis import Cost, GroupScore, ScoreTable
+    from rota.analysis import Cost, ExposureOfGroup, GroupScore, ScoreTable
 
 ALL = "all"
 
@@ -73,8 +75,12 @@ def compare(
     ] = "",
     singles: Annotated[str, typer.Option(metavar="A,B,…", help="train these tasks alone, too")] = "",
     budget: Annotated[
-        Literal["updates", "forwards"] | None,
-        typer.Option(help="what is equal: updates, or the cost in forward passes (updates)"),
+        str | None,
+        typer.Option(
+            metavar="updates|forwards|WORD:N",
+            help="what is equal: updates; forwards: the cost in forward passes; or a budget of each run: rows:N, "
+            "kept-rounds:N, passes-of-target:N, forwards:N [dim](updates)[/dim]",
+        ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="the size that the file has under `full`")] = False,
     interval: Annotated[
@@ -100,8 +106,11 @@ def compare(
         "without": listed(without),
         "singles": listed(singles),
         "baseline": baseline,
-        "budget": budget,
     }
+    if budget in (UPDATES, FORWARDS):
+        chosen["budget"] = budget
+    elif budget is not None:
+        fields = {**fields, "budget": budget}
     if singles and isinstance(content.get("singles"), Mapping):  # other tasks, of the variant that the file names
         chosen["singles"] = {**content["singles"], "tasks": listed(singles)}
     content |= {name: value for name, value in chosen.items() if value}
@@ -136,7 +145,7 @@ def compare(
     console = open_console()
     with open_workers(on, jobs, *needs_of([cell.plan for cell in comparison.cells])) as workers:
         folder.mkdir(parents=True, exist_ok=True)
-        if comparison.budget == "forwards":
+        if comparison.budget == FORWARDS:
             console.print("Measuring what an update of each variant costs", highlight=False)
             comparison = equal_cost(comparison, folder, workers=workers)
             told = ", ".join(f"{cell.variant} {cell.plan.steps}" for cell in _first_seed(comparison))
@@ -162,7 +171,7 @@ def _train_one(comparison: Comparison, number: int, folder: Path, place: str) ->
     """One run of a comparison, for any scheduler's array of jobs."""
     if place != HERE:
         raise RotaError(f"--cell expects to be trained by the process that is asked. Found --on {place}. Leave it out.")
-    if comparison.budget == "forwards":
+    if comparison.budget == FORWARDS:
         raise RotaError(
             "--cell expects an equal number of updates. Found budget forwards, for which pilots of all variants come "
             "first. Train all runs with one command."
@@ -185,7 +194,7 @@ def show_comparison(comparison: Comparison, folder: Path, jobs: int) -> None:
     planned = [Trainings(cell.variant, cell.plan, missing.count(cell.variant)) for cell in _first_seed(comparison)]
     if not show_incomplete(planned, folder):
         show_runs(planned, folder, jobs)
-    if comparison.budget == "forwards":
+    if comparison.budget == FORWARDS:
         tell("Updates are as asked for: what an equal cost makes of them is measured before.")
 
 
@@ -231,7 +240,7 @@ def _show(
     interval: Literal["t", "bootstrap"],
     console: Console,
 ) -> None:
-    from rota.analysis import all_costs, all_scores, group_runs  # late: it takes a moment
+    from rota.analysis import all_costs, all_exposures, all_scores, group_runs  # late: it takes a moment
     from rota.report import write_report
 
     in_order = [runs[cell.variant, cell.seed] for cell in comparison.cells if (cell.variant, cell.seed) in runs]
@@ -241,6 +250,8 @@ def _show(
     costs = {cost.group.name: cost for cost in all_costs(groups)}
     print_whole(console, _summary(comparison, scores, costs))
     print_whole(console, _by_task(scores))
+    if exposures := all_exposures(groups):
+        print_whole(console, exposure_table(exposures))
     if page is not None:
         write_report(in_order, page, baseline=comparison.baseline, names=names)
         console.print(f"The report is in {page}", highlight=False, markup=False, soft_wrap=True)
@@ -289,4 +300,18 @@ def _by_task(scores: ScoreTable) -> Table:
         table.add_column(f"{escape(task)}\n({scores.splits[task]})", justify="right", no_wrap=True)
     for row in scores.rows:
         table.add_row(escape(row.group.name), *(spread_told(row.tasks[task]) for task in scores.tasks))
+    return table
+
+
+def exposure_table(exposures: Sequence[ExposureOfGroup]) -> Table:
+    """What each variant was trained on, and by which budget; without what it took back."""
+    title = "Trained on, in passes over the rows of each task"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("variant", no_wrap=True)
+    tasks = list(dict.fromkeys(task for own in exposures for task in own.rows))
+    for column in ("budget", *map(escape, tasks), "rows"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for own in exposures:
+        passes = (f"{own.passes[task]:.2f}" if own.rows.get(task) else "–" for task in tasks)
+        table.add_row(escape(own.group.name), own.budget, *passes, f"{sum(own.rows.values()):,.0f}")
     return table

@@ -26,14 +26,24 @@ Verb = Callable[..., None]
 USUAL = frozenset({"tasks", "data", "method", "options", "model", "steps", "batch_size", "lr", "seed"})
 """Fields of a plan whose flags a newcomer needs."""
 GROUPS = {
-    "Tasks and rows": ("only", "target", "rows", "halve_dev", "per_task"),
+    "Tasks and rows": ("only", "target", "rows", "halve_dev", "cut_dev", "per_task"),
     "The model": (
         *("parts", "adapter", "freeze", "frozen_cache", "start", "embedding"),
         *("pooling", "head_hidden", "dropout", "longest"),
     ),
     "Updates": (
-        *("accumulate", "optimizer", "optimizer_per_task", "weight_decay", "decay_all", "momentum", "betas", "eps"),
-        *("warmup", "schedule", "clip", "clip_each", "on_nan", "park_after"),
+        *(
+            "budget",
+            "accumulate",
+            "optimizer",
+            "optimizer_per_task",
+            "weight_decay",
+            "decay_all",
+            "momentum",
+            "betas",
+            "eps",
+        ),
+        *("warmup", "schedule", "clip", "decay_by", "decay_after", "clip_each", "on_nan", "park_after"),
     ),
     "Evaluation and checkpoints": (
         *("eval_every", "eval_rows", "eval_batch_size", "checkpoint_every", "best", "patience"),
@@ -42,7 +52,7 @@ GROUPS = {
 }
 """The other fields of a plan, as `--help-all` shows their flags."""
 
-SHAPES = {"best": f"{'|'.join(BEST)}|{BY_METRIC}NAME"}
+SHAPES = {"best": f"{'|'.join(BEST)}|{BY_METRIC}NAME", "budget": "updates|WORD:N"}
 """What stands for the value of a flag whose type does not say it."""
 
 

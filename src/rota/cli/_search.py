@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rota.search import RatioSearch
 
 AUTOSEM = METHODS["autosem"]
-DECIDED = {"method", "options"}
+DECIDED = {"method", "options", "budget"}
 """Fields of a plan that are not for the caller."""
 SHOWN = 10  # ratios in the table
 

@@ -23,7 +23,7 @@ from rota.search import FLOOR, select_from
 if TYPE_CHECKING:
     from rota.search import Selection
 
-DECIDED = {"method", "steps", "only"}
+DECIDED = {"method", "steps", "budget", "only"}
 """Fields of a plan that are not for the caller."""
 
 

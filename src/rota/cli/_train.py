@@ -16,7 +16,7 @@ from rota.cli._tables import score_table
 from rota.errors import RotaError
 from rota.interrupts import GRACE
 from rota.names import folder_name
-from rota.plans import Plan, make_plan, merge_fields
+from rota.plans import Plan, make_plan, merge_fields, refuse_two_lengths
 from rota.runlog import LOG, SUMMARY, has_changes, read_mixture, started_plan
 
 MOVED = ("device", "engine")
@@ -135,7 +135,9 @@ def _forecast(plan: Plan, folder: Path, resume: Path | None) -> None:
 
 def _planned(file: Path | None, fields: dict[str, Any]) -> Plan:
     content = read_fields(file, "steps: 600") if file is not None else {}
-    return make_plan(merge_fields(content, fields), source=str(file) if file else "the flags")
+    merged, source = merge_fields(content, fields), str(file) if file else "the flags"
+    refuse_two_lengths(merged, source)
+    return make_plan(merged, source)
 
 
 def _resumed(

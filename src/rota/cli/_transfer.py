@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -24,13 +25,13 @@ from rota.cli._workers_flags import Jobs, On, needs_of
 from rota.comparisons import COMPARISON, transfer_comparison
 from rota.errors import RotaError, missing_package
 from rota.plans import make_plan
-from rota.runlog import write_json, write_text
+from rota.runlog import Run, write_json, write_text
 from rota.workers import HERE, open_workers, read_place
 
 if TYPE_CHECKING:
     from rota.analysis import TransferEffect, TransferTable
 
-DECIDED = {"method", "options", "target", "best", "seed"}
+DECIDED = {"method", "options", "target", "best", "budget", "seed"}
 TABLE, PAGE = "transfer.csv", "transfer.html"
 CSV_HEADER = ("task", "beside", "batches", "alone", "gain", "low", "high", "normalised", "mutual", "seeds", "verdict")
 MatrixView = Literal["points", "normalised", "mutual"]
@@ -92,6 +93,7 @@ def transfer(
         runs, ended = train_all(comparison, folder, workers, console)
     if runs:
         _show(read_transfer(runs.values()), folder, view, console, plan.steps if drawn is None else None)
+        console.print(rows_told(runs.values()), highlight=False, markup=False, soft_wrap=True)
     if waiting := [*ended["queued"], *ended["left"]]:
         line = f"Not in the table yet: {', '.join(waiting)}. Later, the same command without --on adds them."
         console.print(line, highlight=False, markup=False, soft_wrap=True)
@@ -113,6 +115,17 @@ def _show(table: TransferTable, folder: Path, view: MatrixView, console: Console
         files.append(folder / PAGE)
     line = f"Intervals and all views: {' and '.join(map(str, files))}"
     console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def rows_told(runs: Iterable[Run]) -> str:
+    """The rows of each task in all runs that trained it, from what they counted."""
+    seen: dict[str, set[int]] = {}
+    for run in runs:
+        for task, rows in run.summary.get("exposure", {"rows": {}})["rows"].items():
+            if rows:
+                seen.setdefault(task, set()).add(rows)
+    told = (f"{task} {'–'.join(f'{rows:,}' for rows in sorted({min(own), max(own)}))}" for task, own in seen.items())
+    return f"Budget: updates. Rows of each task in every one of its runs: {', '.join(told)}."
 
 
 def matrix(table: TransferTable, view: MatrixView, ratio: Ratio) -> Table:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rota.budgets import UPDATES
 from rota.comparisons._comparison import Cell, Comparison
 from rota.errors import RotaError
 from rota.plans import Plan, make_plan
@@ -161,6 +162,7 @@ def is_finished(plan: Plan, folder: Path) -> bool:
     stored, asked = Run(folder).plan, json.loads(plan.model_dump_json())
     given = {name for name, value in asked.items() if value not in UNSETTLED}
     given -= {"best"} - plan.model_fields_set  # a method may have its own
+    given -= {"steps"} if plan.budget != UPDATES else set()  # which follow from it
     given -= {"keep"}  # what stays of it says nothing about its numbers
     return all(stored.get(name) == asked[name] for name in given)
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from rota.budgets import UPDATES, read_budget
 from rota.errors import RotaError, describe_mistakes, unknown_name
 from rota.methods import METHODS
 from rota.names import folder_name
-from rota.plans import MERGED, Plan, make_plan, merge_fields
+from rota.plans import MERGED, Plan, make_plan, merge_fields, refuse_two_lengths
+from rota.settings import Settings
 
 BASELINES = ("uniform", "proportional", "union", "temperature")
 """Part of every comparison, unless switched off by name: many a clever mixer does not beat them."""
@@ -25,7 +27,8 @@ SINGLE = "single-"
 """What variants are called in which one task is trained alone."""
 ADAPTED, FRESH = "adapted", "fresh"
 """What variants are called in which a new task is learned by the model of a run, and by the encoder it began with."""
-Budget = Literal["updates", "forwards"]
+FORWARDS = "forwards"
+"""The budget of a comparison whose variants cost what its baseline costs; an amount is that of every run."""
 
 
 class _Singles(BaseModel):
@@ -50,8 +53,9 @@ class _File(BaseModel):
     baseline: str | None = None
     without: list[str] = []
     singles: _Singles = _Singles()
-    budget: Budget = "updates"
+    budget: str = UPDATES
     claims: list[dict[str, Any]] = []
+    chosen: dict[str, list[str]] = {}
     commands: list[str] = []
     full: dict[str, Any] = {}
 
@@ -59,6 +63,11 @@ class _File(BaseModel):
     @classmethod
     def _tasks_alone_are_enough(cls, given: Any) -> Any:
         return {"tasks": given} if isinstance(given, list | tuple) else given
+
+    @field_validator("budget")
+    @classmethod
+    def _is_a_budget(cls, budget: str) -> str:
+        return budget if budget == FORWARDS else Settings(budget=budget).budget
 
 
 @dataclass(frozen=True)
@@ -90,8 +99,10 @@ class Comparison:
         about: What it is for.
         cells: All runs, one variant after the other within each seed: if it stops early, whole seeds are finished.
         baseline: The variant that all others are compared with.
-        budget: What is equal: "updates", or "forwards", forward passes of one example and what costs as much.
+        budget: What is equal: "updates"; "forwards", forward passes of one example and what costs as much; or the
+            budget of every run, such as "rows:20000".
         claims: What is said about its results, as `rota.analysis.Claim` reads it.
+        chosen: Variants of which claims may name the best on dev rows, by the name that it has there.
 
     >>> made = make_comparison({"methods": ["auto"]}, {"steps": 20}, seeds=[0])
     >>> list(made.variants)
@@ -101,8 +112,9 @@ class Comparison:
     about: str
     cells: tuple[Cell, ...]
     baseline: str
-    budget: Budget = "updates"
+    budget: str = UPDATES
     claims: tuple[dict[str, Any], ...] = ()
+    chosen: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def variants(self) -> list[str]:
@@ -135,6 +147,7 @@ class Comparison:
                 variant: [cell.name for cell in self.cells if cell.variant == variant] for variant in self.variants
             },
             "claims": list(self.claims),
+            **({"chosen": {name: list(of) for name, of in self.chosen.items()}} if self.chosen else {}),
         }
 
 
@@ -168,6 +181,8 @@ def make_comparison(
         raise RotaError(f"{source} expects other verbs than a comparison. Run {'; then '.join(file.commands)}.")
     if "seed" in fields:
         raise RotaError("A comparison expects seeds, such as 0,1,2. Found a field `seed`. Leave it out.")
+    if file.budget not in (UPDATES, FORWARDS):
+        file = file.model_copy(update={"common": {**file.common, "budget": file.budget}})
     own = {**_grid(file), **file.variants}
     variants = {**_baselines(file, own), **own}
     if not variants:
@@ -178,10 +193,10 @@ def make_comparison(
     variants |= {f"{SINGLE}{task}": _alone(task, file, like, fields) for task in file.singles.tasks}
     for name in variants:
         folder_name(name, "variant")
-    for field in fields.keys() - MERGED:
-        if any(field in own for name, own in variants.items() if not name.startswith(SINGLE)):
+    for flag in fields.keys() - MERGED:
+        if any(flag in own for name, own in variants.items() if not name.startswith(SINGLE)):
             raise RotaError(
-                f"{source}: variants differ in '{field}', which expects no flag. Found one. Change the file instead."
+                f"{source}: variants differ in '{flag}', which expects no flag. Found one. Change the file instead."
             )
     baseline = file.baseline or _usual_baseline(file, variants, own)
     if baseline not in variants:
@@ -191,11 +206,18 @@ def make_comparison(
         for name, own in variants.items():
             layers = (fields, own) if name.startswith(SINGLE) else (own, fields)
             merged = merge_fields(UNNAMED, file.common, *layers, {"seed": seed})
+            refuse_two_lengths(merged, f"{source}, variant '{name}'")
             plan = make_plan(merged, source=f"{source}, variant '{name}'")
             if plan.method not in METHODS:
                 raise unknown_name("method", plan.method, METHODS)
             cells.append(Cell(name, seed, plan))
-    return Comparison(file.about, tuple(cells), baseline, file.budget, tuple(file.claims))
+    for name, of in file.chosen.items():
+        if name in variants or not of:
+            raise RotaError(f"{source}: `chosen` expects a new name for some variants. Found {name}: {', '.join(of)}.")
+        for variant in of:
+            if variant not in variants:
+                raise unknown_name(f"variant to choose {name} from", variant, variants)
+    return Comparison(file.about, tuple(cells), baseline, file.budget, tuple(file.claims), file.chosen)
 
 
 def other_verbs(content: Mapping[str, Any], source: str = "the file", full: bool = False) -> list[str]:
@@ -266,10 +288,16 @@ def _usual_baseline(file: _File, variants: Mapping[str, Mapping[str, Any]], own:
 
 
 def _alone(task: str, file: _File, like: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """One task, trained as a variant is, with an equal share of the updates."""
-    steps = merge_fields({"steps": Plan.model_fields["steps"].default}, file.common, like, fields)["steps"]
+    """One task, trained as a variant is, with an equal share of the updates, rows or forward passes."""
+    length = {"steps": Plan.model_fields["steps"].default, "budget": UPDATES}
+    asked = merge_fields(length, file.common, like, fields)
     own = {name: value for name, value in like.items() if name not in ("method", "options")}
-    share = {"method": "singletask", "target": task, "steps": max(1, int(steps) // len(file.singles.tasks))}
+    share: dict[str, Any] = {"method": "singletask", "target": task}
+    budget, tasks = read_budget(str(asked["budget"])), len(file.singles.tasks)
+    if budget is None:
+        share["steps"] = max(1, int(asked["steps"]) // tasks)
+    elif budget.unit in ("rows", "forwards"):
+        share["budget"] = replace(budget, amount=budget.amount / tasks).told
     return merge_fields(own, share, file.singles.fields)
 
 

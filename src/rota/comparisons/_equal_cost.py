@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from rota.budgets import UPDATES
 from rota.comparisons._cells import run_comparison
 from rota.comparisons._comparison import Cell, Comparison
 from rota.errors import RotaError
@@ -33,6 +34,11 @@ def equal_cost(comparison: Comparison, out: Path, jobs: int = 1, workers: Worker
     >>> {cell.variant: cell.plan.steps for cell in found.cells}
     {'plain': 20, 'small': 40}
     """
+    if other := next((cell for cell in comparison.cells if cell.plan.budget != UPDATES), None):
+        raise RotaError(
+            f"Equal cost expects variants whose updates can be changed. Found '{other.variant}' with budget "
+            f"{other.plan.budget}. Give all of them a budget such as forwards:1e6 instead."
+        )
     first = comparison.cells[0].seed
     pilots = tuple(_pilot(cell) for cell in comparison.cells if cell.seed == first)
     costs = {}

@@ -12,7 +12,7 @@ from rota.errors import RotaError, unknown_name
 from rota.plans import Plan
 
 EVEN = (1, 1)
-DECIDED = ("method", "options", "target", "best")
+DECIDED = ("method", "options", "target", "best", "budget")
 """Fields of a plan that a table of transfer has by its nature: nothing is chosen by the scores that it compares."""
 
 

@@ -71,6 +71,7 @@ class Learner:
         self._highest_rate = settings.highest_rate
         warmup = round(settings.warmup * settings.steps)
         self._schedule = learning_rate(settings.schedule, warmup, settings.steps)
+        self.falls = 0  # of the learning rate, where it follows evaluations
         self.ledger = Ledger()
 
     def losses(self, model: nn.Module, task: str, batch: Batch) -> Tensor:
@@ -79,7 +80,8 @@ class Learner:
 
     def rate_at(self, plan: StepPlan) -> float:
         """The learning rate of a step."""
-        return self._highest_rate * self._schedule(plan.step if plan.scheduled is None else plan.scheduled)
+        rate = self._highest_rate * self._schedule(plan.step if plan.scheduled is None else plan.scheduled)
+        return rate * self.settings.decay_by**self.falls
 
     def set_rate(self, rate: float) -> None:
         """For an update that is not captured."""

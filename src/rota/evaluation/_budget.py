@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rota.budgets import UPDATES, read_budget
 from rota.runlog import Ledger
 from rota.settings import Settings
 from rota.tasks import Task
@@ -13,6 +14,7 @@ from rota.tasks import Task
 SHARE = 0.25
 """Of what a run costs in forward passes, what evaluations during training may cost."""
 EVALUATIONS = 20  # during training, where they can be paid for
+EXACT = 1e-9  # a twentieth of a budget need not be a number that floats have
 LEAST_ROWS = 50  # of a task in an evaluation: fewer say little, and there are fewer evaluations instead
 
 
@@ -21,26 +23,29 @@ class EvaluationBudget:
     """How a run is evaluated, decided before its first step; the same rows are looked at during the whole run.
 
     Args:
-        every: Updates between evaluations.
+        every: Updates between evaluations, or another unit that the budget of the run counts.
         rows: Dev rows of a task in an evaluation, at most; None for all.
         all_at_end: Whether the last evaluation and the test look at more rows than that: at all.
         share: What evaluations during training cost, of all forward passes of the run; a row that is trained on costs
             three.
+        unit: That is counted between evaluations.
 
     >>> EvaluationBudget(every=30, rows=200, all_at_end=True, share=0.25).told()
     'evaluation: every 30 updates on 200 dev rows of each task, about 25% of the cost; on all rows at the end'
     """
 
-    every: int
+    every: float
     rows: int | None
     all_at_end: bool
     share: float
+    unit: str = UPDATES
 
     def told(self) -> str:
         """A line for people."""
         rows = "all dev rows" if self.rows is None else f"{self.rows} dev rows of each task"
         end = "; on all rows at the end" if self.all_at_end else ""
-        return f"evaluation: every {self.every} updates on {rows}, about {self.share:.0%} of the cost{end}"
+        every = f"{self.every:g} {self.unit.replace('-', ' ')}"
+        return f"evaluation: every {every} on {rows}, about {self.share:.0%} of the cost{end}"
 
 
 def evaluation_budget(settings: Settings, tasks: Sequence[Task], rows: Mapping[str, int]) -> EvaluationBudget:
@@ -60,23 +65,27 @@ def evaluation_budget(settings: Settings, tasks: Sequence[Task], rows: Mapping[s
     sizes = [task.size("dev") for task in tasks if task.size("dev")]
     trained = settings.steps * min(_mean_batch(task, rows[task.name]) for task in tasks if task.name in rows)
     forwards = (1 + Ledger.BACKWARD) * trained
-    every, most = settings.eval_every or math.ceil(settings.steps / EVALUATIONS), settings.eval_rows
+    length = read_budget(settings.budget)
+    amount: float = settings.steps if length is None else length.amount
+    rounded = math.ceil if length is None else float  # a part of a budget need not be a whole number
+    every, most = settings.eval_every or rounded(amount / EVALUATIONS), settings.eval_rows
     limited = settings.eval_every is None and settings.eval_rows is None and bool(sizes)
     if limited:
         affordable = SHARE / (1 - SHARE) * forwards
         least = sum(min(size, LEAST_ROWS) for size in sizes)
-        number = min(math.ceil(settings.steps / every), max(1, int(affordable / least)))
-        every = math.ceil(settings.steps / number)
-        most = _most_rows(sizes, affordable / _evaluations(settings.steps, every))
+        number = min(math.ceil(amount / every), max(1, int(affordable / least)))
+        every = rounded(amount / number)
+        most = _most_rows(sizes, affordable / _evaluations(amount, every))
         limited = most < max(sizes)
         most = most if limited else None
-    during = _evaluations(settings.steps, every) * sum(min(size, most or size) for size in sizes)
-    return EvaluationBudget(every, most, limited, during / (forwards + during))
+    during = _evaluations(amount, every) * sum(min(size, most or size) for size in sizes)
+    unit = UPDATES if length is None else length.unit
+    return EvaluationBudget(every, most, limited, during / (forwards + during), unit)
 
 
-def _evaluations(steps: int, every: int) -> int:
+def _evaluations(amount: float, every: float) -> int:
     """During training: before the first update, in between, and the last one's rows that are compared with these."""
-    return 1 + math.ceil(steps / every)
+    return 1 + math.ceil(amount / every - EXACT)
 
 
 def _mean_batch(task: Task, rows: int) -> float:

@@ -77,7 +77,7 @@ def task_similarity(
     for name in tasks:
         if name not in known:
             raise unknown_name("task of the run", name, known)
-    changes = {"rows": {}, "halve_dev": False} | ({} if data is None else {"data": str(data)})
+    changes = {"rows": {}, "halve_dev": False, "cut_dev": None} | ({} if data is None else {"data": str(data)})
     chosen = [task for task in tasks_of(trained.plan.model_copy(update=changes)) if task.name in (tasks or known)]
     if len(chosen) < 2:
         raise RotaError(f"Expected two tasks or more, to compare them. Found {', '.join(t.name for t in chosen)}.")

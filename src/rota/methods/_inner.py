@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from rota.budgets import UPDATES
 from rota.callbacks import Callback
 from rota.plans import Plan, make_plan
 from rota.runlog import INNER, PLAN, RUN, SUMMARY, Run, write_json
@@ -60,7 +61,9 @@ class InnerRuns:
         folder = self.folder / INNER / name
         begun = (folder / RUN).is_file()
         if not (begun and Run(folder).finished):
-            plan = make_plan({**self.plan.model_dump(exclude_unset=True, exclude={"observe"}), **changes})
+            # What they train, their method counts in updates.
+            shared = {**self.plan.model_dump(exclude_unset=True, exclude={"observe"}), "budget": UPDATES}
+            plan = make_plan({**shared, **changes})
             self._run_plan(plan, folder, resume=begun, progress=self.progress, callbacks=callbacks)
         self.runs.append(Run(folder))
         return self.runs[-1]

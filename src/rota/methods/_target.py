@@ -9,7 +9,6 @@ from pydantic import Field
 from rota import policies
 from rota.errors import RotaError
 from rota.methods._method import Method, Recipe, RunContext
-from rota.methods._mixtures import NoOptions
 from rota.methods._options import Options
 
 TUNING = ("steps", "lr", "momentum", "optimizer", "least")
@@ -71,8 +70,37 @@ class AlignedOptions(AlphaVILOptions):
 class DIWOptions(RoundOptions):
     """Of DIW."""
 
-    weight_lr: float = Field(0.1, gt=0, description="Learning rate of the weights.")
-    tries: int = Field(10, ge=1, description="Attempts in a row without improvement, after which the best one is kept.")
+    weight_lr: float = Field(
+        0.1,
+        gt=0,
+        description="Learning rate of the weights; scores are in [0, 1], so a point counts as 0.01.",
+    )
+    tries: int = Field(
+        10, ge=1, description="Attempts that do not beat the round before, after which the best one is kept."
+    )
+
+
+class SingletaskOptions(Options):
+    """Of training one task."""
+
+    fraction: float | None = Field(
+        None,
+        gt=0,
+        le=100,
+        description="Share ρ of its rows in a round, where rounds are counted; by default all.",
+    )
+
+
+class MultitaskOptions(Options):
+    """Of joint training."""
+
+    fraction: float | None = Field(
+        None,
+        gt=0,
+        le=100,
+        description="Rounds that take this share ρ of each task's rows, as branches do; by default every step has a "
+        "batch of every task, which repeats small ones.",
+    )
 
 
 def _alphavil(options: AlphaVILOptions, context: RunContext) -> Recipe:
@@ -106,13 +134,18 @@ def _in_rounds(context: RunContext, trial: str, **options: object) -> Recipe:
     return Recipe(policies.uniform(context.tasks), {"stream": "rounds", "trial": trial, **options})
 
 
-def _singletask(options: NoOptions, context: RunContext) -> Recipe:
+def _singletask(options: SingletaskOptions, context: RunContext) -> Recipe:
     assert context.target is not None, "it needs one"
-    return Recipe(policies.uniform([context.target]), tasks=[context.target])
+    return Recipe(policies.uniform([context.target]), _joint(options.fraction, "task"), tasks=[context.target])
 
 
-def _multitask(options: NoOptions, context: RunContext) -> Recipe:
-    return Recipe(policies.uniform(context.tasks), "joint", settings={"best": "each"})
+def _multitask(options: MultitaskOptions, context: RunContext) -> Recipe:
+    return Recipe(policies.uniform(context.tasks), _joint(options.fraction, "joint"), settings={"best": "each"})
+
+
+def _joint(fraction: float | None, usual: str) -> str | dict[str, object]:
+    """Rounds of this share of each task's rows, where one is given."""
+    return usual if fraction is None else {"stream": "joint-rounds", "fraction": fraction}
 
 
 TARGETED = [

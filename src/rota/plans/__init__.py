@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rota.plans._plan import MERGED, Plan, TaskChanges, make_plan, merge_fields
+from rota.plans._plan import MERGED, Plan, TaskChanges, make_plan, merge_fields, refuse_two_lengths
 
 if TYPE_CHECKING:
     from rota.plans._candidates import candidates_of, tasks_alike
@@ -19,6 +19,7 @@ __all__ = [
     "make_plan",
     "merge_fields",
     "reading_of",
+    "refuse_two_lengths",
     "tasks_alike",
     "tasks_of",
 ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from rota.budgets import UPDATES
 from rota.errors import RotaError, describe_mistakes
 from rota.settings import Settings
 
@@ -104,6 +105,13 @@ class Plan(Settings):
     halve_dev: bool = Field(
         False, description="for tasks without test rows: hold out half of the dev rows as test rows"
     )
+    cut_dev: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="for tasks without test rows: cut this share of the training rows as dev rows; their dev rows "
+        "become test rows",
+    )
     per_task: dict[str, TaskChanges] = Field(
         {},
         description="for one task: batch_size, loss_weight, stop_after, auxiliary, metrics, such as "
@@ -125,6 +133,12 @@ class Plan(Settings):
         words = [given] if isinstance(given, str) else given
         return {word: {} for word in words} if isinstance(words, list | tuple) else words
 
+    @model_validator(mode="after")
+    def _test_rows_come_from_one_place(self) -> Self:
+        if self.halve_dev and self.cut_dev is not None:
+            raise ValueError("halve_dev or cut_dev, which both make test rows of dev rows")
+        return self
+
     @model_validator(mode="before")
     @classmethod
     def _fill_in_the_method(cls, fields: Any) -> Any:
@@ -132,6 +146,22 @@ class Plan(Settings):
         if isinstance(fields, dict) and fields.get("target") is not None and "method" not in fields:
             return {**fields, "method": USUAL_FOR_TARGET}
         return fields
+
+
+def refuse_two_lengths(fields: Mapping[str, Any], source: str) -> None:
+    """Refuse steps beside a budget that is not counted in them.
+
+    >>> refuse_two_lengths({"steps": 100, "budget": "updates"}, "the flags")
+    >>> refuse_two_lengths({"steps": 100, "budget": "rows:320"}, "the flags")
+    Traceback (most recent call last):
+    ...
+    rota.errors.RotaError: the flags: expected steps or a budget. Found steps 100 and budget rows:320. Leave one out.
+    """
+    budget = fields.get("budget", UPDATES)
+    if "steps" in fields and budget != UPDATES:
+        raise RotaError(
+            f"{source}: expected steps or a budget. Found steps {fields['steps']} and budget {budget}. Leave one out."
+        )
 
 
 MERGED = {"options", "parts", "rows"}

@@ -10,7 +10,7 @@ from rota.data import Reading, load_tasks
 from rota.errors import unknown_name
 from rota.models import tokenizer_name
 from rota.plans._plan import Plan
-from rota.tasks import Task, adjust_tasks, halve_dev, limit_rows
+from rota.tasks import Task, adjust_tasks, cut_dev, halve_dev, limit_rows
 from rota.turns import shared
 
 
@@ -37,6 +37,8 @@ def tasks_of(plan: Plan) -> list[Task]:
     tasks = limit_rows(read, plan.rows)
     if plan.halve_dev:
         tasks = halve_dev(tasks)
+    if plan.cut_dev is not None:
+        tasks = cut_dev(tasks, plan.cut_dev)
     changes = {name: change.model_dump(exclude_unset=True) for name, change in plan.per_task.items()}
     tasks = _only(adjust_tasks(tasks, changes), plan.only)
     if plan.target is None:

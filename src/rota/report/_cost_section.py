@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rota.analysis import COST_COLUMNS, used_cost_columns
+from rota.analysis import COST_COLUMNS, all_exposures, used_cost_columns
 from rota.report._page import ReportPage
 from rota.report._pieces import Table, Text, em
 from rota.report._templates import render
@@ -18,8 +18,25 @@ if TYPE_CHECKING:
 
 
 def cost_section(page: ReportPage) -> Markup:
-    """What a run cost on average."""
-    return render("costs.html", costs=cost_table(page))
+    """What a run cost on average, and what it was trained on."""
+    return render("costs.html", costs=cost_table(page), exposures=exposure_table(page))
+
+
+def exposure_table(page: ReportPage) -> Table:
+    """Passes over the rows of each task; no row where no finished run counted them."""
+    exposures = all_exposures(page.groups)
+    tasks = list(dict.fromkeys(task for own in exposures for task in own.rows))
+    rows: list[list[Text]] = [
+        [
+            page.named(own.group.name),
+            own.budget,
+            *(f"{own.passes[task]:.2f}" if own.rows.get(task) else "–" for task in tasks),
+            f"{sum(own.rows.values()):,.0f}",
+        ]
+        for own in exposures
+    ]
+    note = "What a run was trained on, in passes over the rows of each task; what a method took back is a cost alone."
+    return Table(["method", "budget", *tasks, "rows"], rows, note=note)
 
 
 def cost_table(page: ReportPage) -> Table:

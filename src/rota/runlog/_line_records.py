@@ -136,6 +136,15 @@ class MixtureLine(TypedDict):
     mixture: dict[str, Measured]
 
 
+class RateLine(TypedDict):
+    """The learning rate has fallen, since evaluations did not improve: to this share of what its schedule says."""
+
+    __pydantic_config__ = STRICT  # type: ignore[misc]
+
+    step: Cardinal
+    factor: Finite
+
+
 class AnyLine(TypedDict):
     """A line of an unknown kind."""
 
@@ -156,6 +165,7 @@ LINES: Mapping[str, TypeAdapter[Any]] = {
     "round": TypeAdapter(RoundLine),
     "tasks": TypeAdapter(TaskChangeLine),
     "mixture": TypeAdapter(MixtureLine),
+    "rate": TypeAdapter(RateLine),
     "parked": TypeAdapter(ParkedLine),
     "unparked": TypeAdapter(ParkedLine),
 }

@@ -125,6 +125,16 @@ class BestRecord(TypedDict):
     each: NotRequired[dict[str, BestOfTask] | None]
 
 
+class ExposureRecord(TypedDict):
+    """What a run was trained on."""
+
+    __pydantic_config__ = STRICT  # type: ignore[misc]
+
+    budget: str
+    rows: dict[str, Cardinal]
+    rounds: Finite
+
+
 class SummaryRecord(TypedDict):
     """`summary.json`: how it ended."""
 
@@ -137,6 +147,7 @@ class SummaryRecord(TypedDict):
     seconds: Annotated[float, Field(ge=0)]
     stopped: NotRequired[str]
     skipped: NotRequired[Cardinal]
+    exposure: NotRequired[ExposureRecord]
     last: NotRequired[dict[str, Evaluated | None]]
     engine: NotRequired[dict[str, Any]]
     listening: NotRequired[Finite]
@@ -206,6 +217,7 @@ class ComparisonRecord(TypedDict):
     about: NotRequired[str]
     budget: NotRequired[str]
     claims: NotRequired[list[dict[str, Any]]]
+    chosen: NotRequired[dict[str, list[str]]]
 
 
 class PlanRecord(TypedDict):

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from torch import nn
 
+from rota.budgets import UPDATES, read_budget
 from rota.errors import RotaError
 from rota.evaluation import EvaluationBudget
 from rota.methods import InnerRuns, Method, Recipe, RunContext, Stage
@@ -163,7 +164,7 @@ def forecast(plan: Plan) -> Forecast:
         with contextlib.suppress(EnoughError):
             train_prepared(copy, folder, inner, False, False, [watch])
         found = _forecast(run, Run(folder).info, _line_sizes(folder / LOG), watch, watch.began - began)
-    common = plan.model_dump(exclude_unset=True, exclude={"observe"})
+    common = {**inner.plan.model_dump(exclude_unset=True, exclude={"observe"}), "budget": UPDATES}
     plans = [make_plan({**common, **stage.changes}) for stage in stages]
     before = [(stage, forecast(own)) for stage, own in zip(stages, plans, strict=True)]
     return replace(found, before=before, asked_seconds=time.perf_counter() - began)
@@ -178,7 +179,8 @@ def _forecast(
     trained = sum(_bytes(part) for part in parts if part.requires_grad)
     states = trained * _states(plan, sum(task.trained for task in run.tasks))
     weights = sum(_bytes(tensor) for tensor in run.model.state_dict().values())
-    evaluations = 1 + math.ceil(plan.steps / budget.every)
+    length = read_budget(plan.budget)
+    evaluations = 1 + math.ceil((plan.steps if length is None else length.amount) / budget.every)
     kept = 1 + (sum(task.counted for task in run.tasks) if plan.best == "each" else 0)
     log = plan.steps * lines.get("step", 0.0) + evaluations * lines.get("eval", 0.0)
     looks = evaluations + kept * _at_end(run.tasks, budget)

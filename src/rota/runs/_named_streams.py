@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rota.errors import unknown_name
-from rota.streams import JointStream, MixedStream, MTUncertainty, PoolStream, Selector, Streams, TaskStream
+from rota.streams import JointRounds, JointStream, MixedStream, MTUncertainty, PoolStream, Selector, Streams, TaskStream
 from rota.trials import DIW, AlphaSettings, AlphaVIL, RoundStream
 
 STREAMS: dict[str, Streams] = {
     "task": TaskStream,
     "joint": JointStream,
+    "joint-rounds": JointRounds,
     "mixed": MixedStream,
     "pool": PoolStream,
     "rounds": RoundStream,

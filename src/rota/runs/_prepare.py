@@ -13,7 +13,8 @@ from rota.models import MultiTaskModel, Pretrained
 from rota.plans import Plan, tasks_of
 from rota.policies import Policy, WithEnds
 from rota.runs._build import make_model, started_plan_of, tasks_for
-from rota.streams import batches_per_pass, rows_per_step
+from rota.runs._named_streams import stream_from
+from rota.streams import TaskStream, batches_per_pass, rows_per_step, with_expected_steps
 from rota.tasks import Task, check_tasks
 
 PRETRAINED_RATE = 5e-5
@@ -62,8 +63,11 @@ def prepare(plan: Plan, inner: InnerRuns, processes: int = 1, make: Make = Metho
     tasks = tasks_of(plan)
     check_tasks(tasks)  # before a policy meets their sizes
     trained = [task for task in tasks if task.trained]
+    plan = inner.plan = with_expected_steps(plan, trained, processes, TaskStream)  # the horizon of its policy
     recipe = _recipe(functools.partial(make, method), plan, trained, inner, processes)
     tasks = _taking_part(recipe, tasks)
+    trained = [task for task in tasks if task.trained]
+    plan = with_expected_steps(plan, trained, processes, stream_from(recipe.stream))
     if plan.target is None:
         unsaid = {name: value for name, value in recipe.settings.items() if name not in plan.model_fields_set}
         plan = plan.model_copy(update=unsaid)
@@ -78,6 +82,7 @@ def policy_of(plan: Plan, inner: InnerRuns, processes: int = 1) -> Policy:
     if plan.start is not None:
         plan = started_plan_of(plan)
     trained = [task for task in tasks_of(plan) if task.trained]
+    plan = with_expected_steps(plan, trained, processes, TaskStream)
     return _recipe(functools.partial(Method.make, method_of(plan)), plan, trained, inner, processes).policy
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from rota.budgets import UPDATES, read_budget
 from rota.data import task_names, tasks_elsewhere
 from rota.methods import METHODS, Recipe, RunContext
 from rota.plans import Plan, make_plan, reading_of
 from rota.pretrained import encoder_in, is_here, layers_and_width
+from rota.runs._named_streams import STREAMS
+from rota.streams import StepKind, expected_updates
 
 USUAL_ROWS = 1000
 """Of a task: the number changes no cost, since a plan has its updates."""
@@ -92,15 +95,17 @@ def rough_cost(plan: Plan, speed: float) -> RoughCost:
     even = dict.fromkeys(names, USUAL_ROWS)
     context = RunContext(even, even, plan.steps, plan.seed, plan.target)
     stages, recipe = METHODS[plan.method].foresee(plan.options, context)
-    forwards = plan.steps * _forwards(plan, recipe, len(names))
+    taking_part = [task for task in names if recipe.tasks is None or task in recipe.tasks]
+    steps = _steps(plan, recipe, taking_part)
+    forwards = steps * _forwards(plan, recipe, len(taking_part))
     encoder, seconds = encoder_in(plan.model), None
     size = None if encoder is None else layers_and_width(encoder)
     if size is not None:
         layers, width = size
         # Each layer has 12 d² weights, and a weight is a product and a sum.
         seconds = forwards * 2 * 12 * layers * width**2 * plan.longest / speed
-    own = RoughCost(plan.steps, forwards, seconds)
-    common = plan.model_dump(exclude_unset=True, exclude={"observe"})
+    own = RoughCost(steps, forwards, seconds)
+    common = {**plan.model_dump(exclude_unset=True, exclude={"observe"}), "budget": UPDATES}
     for stage in stages:
         inner = rough_cost(make_plan({**common, **stage.changes}), speed)
         own = RoughCost(
@@ -109,6 +114,21 @@ def rough_cost(plan: Plan, speed: float) -> RoughCost:
             None if own.seconds is None or inner.seconds is None else own.seconds + stage.runs * inner.seconds,
         )
     return own
+
+
+def _steps(plan: Plan, recipe: Recipe, tasks: Sequence[str]) -> int:
+    """The updates of a run: as asked for, or what its budget about comes to with the usual rows."""
+    budget = read_budget(plan.budget)
+    if budget is None:
+        return plan.steps
+    shape: StepKind = getattr(STREAMS[str(_about(recipe)["stream"])], "shape", "turns")
+    sizes = dict.fromkeys(tasks, USUAL_ROWS)
+    batches = dict.fromkeys(tasks, -(-USUAL_ROWS // (plan.batch_size * plan.accumulate)))
+    return expected_updates(budget, sizes, batches, plan.target, shape)
+
+
+def _about(recipe: Recipe) -> Mapping[str, Any]:
+    return {"stream": recipe.stream} if isinstance(recipe.stream, str) else recipe.stream
 
 
 def operations_per_second() -> float:
@@ -132,9 +152,9 @@ def _seconds(one: torch.Tensor) -> float:
 
 def _forwards(plan: Plan, recipe: Recipe, tasks: int) -> float:
     """Of one row, in an update."""
-    about: Mapping[str, Any] = {"stream": recipe.stream} if isinstance(recipe.stream, str) else recipe.stream
+    about = _about(recipe)
     rows = plan.batch_size * plan.accumulate
-    trained = float(rows * (1 + BACKWARD) * (tasks if about["stream"] == "joint" else 1))
+    trained = float(rows * (1 + BACKWARD) * (tasks if about["stream"] in ("joint", "joint-rounds") else 1))
     if about["stream"] != "pool":
         return trained
     return trained + tasks * float(about.get("candidates") or rows) / int(about.get("every", 1))

@@ -24,6 +24,11 @@ class Loader:
         self._prefetcher: Prefetcher | None = None
         self._upcoming = -1  # number of the batch that the workers hand out next
 
+    @property
+    def size(self) -> int:
+        """Rows in a pass."""
+        return len(self._rows)
+
     def own(self, number: int, ids: Ids) -> tuple[int, Callable[[], Batch]]:
         """Of a whole batch: how many of this process's rows count, and what fetches these rows."""
         own, counted = self._shard.of(ids)

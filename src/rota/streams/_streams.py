@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
@@ -18,6 +18,9 @@ from rota.evaluation import RunAccess
 from rota.policies import Policy
 from rota.streams._loader import Loader
 from rota.tasks import Task
+
+StepKind = Literal["turns", "joint", "rounds"]
+"""Who is in the steps of a stream: a task in turn, all tasks, or as rounds of branches have it."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,9 @@ class Stream(ABC):
     def connect(self, run: RunAccess) -> None:  # noqa: B027 - optional on purpose
         """Take part in a run, before its folder is made: refuse now what its model or its settings cannot do."""
 
+    shape: ClassVar[StepKind] = "turns"
+    """Who is in its steps."""
+
     parks: ClassVar[bool] = False
     """Whether it leaves tasks out whose losses stop being numbers (`Settings(park_after=…)`)."""
 
@@ -141,6 +147,15 @@ class Stream(ABC):
 
     def ended(self, done: int, skipped: bool) -> Ended | None:  # noqa: B027 - optional on purpose
         """A step is done; `skipped`: it changed nothing, since its loss was not a number."""
+
+    def kept(self, plan: StepPlan) -> Mapping[str, int]:
+        """Rows of each task that count as trained on now that a step has ended: its own; where steps may be taken
+        back, nothing until that is decided."""
+        return {part.task: len(part.ids) for part in plan.parts}
+
+    def rounds(self, rows: Mapping[str, int]) -> float:
+        """The rounds that are over, after so many rows of each task; passes over all rows where it knows no rounds."""
+        return sum(rows.values()) / sum(loader.size for loader in self._loaders.values())
 
     @property
     def between_rounds(self) -> bool:
@@ -247,6 +262,8 @@ class JointStream(Stream):
     >>> [(part.task, part.weight) for part in plan.parts]
     [('rte', 0.25), ('mrpc', 0.75)]
     """
+
+    shape: ClassVar[StepKind] = "joint"
 
     def __init__(self, tasks: Sequence[Task], policy: Policy, *args: Any, **kwargs: Any) -> None:
         refuse_counting(policy, "JointStream")

@@ -14,7 +14,7 @@ from rota.tasks._regression import Regression
 from rota.tasks._rows import Rows, TensorRows, halve_rows, sample_rows
 from rota.tasks._spans import MASKED, Answer, Passages, Span
 from rota.tasks._tagging import Tagging
-from rota.tasks._task import Task, adjust_tasks, check_tasks, halve_dev, limit_rows, tasks_from
+from rota.tasks._task import Task, adjust_tasks, check_tasks, cut_dev, halve_dev, limit_rows, tasks_from
 
 __all__ = [
     "IGNORED",
@@ -48,6 +48,7 @@ __all__ = [
     "check_tasks",
     "entities",
     "exact_match",
+    "cut_dev",
     "halve_dev",
     "halve_rows",
     "is_lower_better",

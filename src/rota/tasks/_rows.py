@@ -49,6 +49,17 @@ def sample_rows(rows: Rows, count: int) -> Rows:
     return rows.take(_sampled_whole(rows, count))
 
 
+def cut_rows(rows: Rows, share: float) -> tuple[Rows, Rows]:
+    """The rows without a share of them, and that share, always the same ones; rows that belong together stay together.
+
+    >>> from rota.tasks import TensorRows
+    >>> [len(part) for part in cut_rows(TensorRows({"x": torch.zeros(50)}, torch.zeros(50)), 0.1)]
+    [45, 5]
+    """
+    cut = _sampled_whole(rows, max(1, round(share * len(rows))))
+    return rows.take(np.setdiff1d(np.arange(len(rows)), cut)), rows.take(cut)
+
+
 def halve_rows(rows: Rows) -> tuple[Rows, Rows]:
     """Two halves of the rows, always the same ones; rows that belong together stay together.
 

@@ -11,7 +11,7 @@ from rota.names import folder_name
 from rota.tasks._from_dataset import Collate, as_rows, class_numbers, held_out, inferred_kind
 from rota.tasks._inputs import Inputs
 from rota.tasks._kind import Kind
-from rota.tasks._rows import Rows, halve_rows, sample_rows
+from rota.tasks._rows import Rows, cut_rows, halve_rows, sample_rows
 
 
 @dataclass(frozen=True)
@@ -170,6 +170,28 @@ def halve_dev(tasks: Iterable[Task]) -> list[Task]:
     (90, 5, 5)
     """
     return [_with_own_test(task) if task.size("dev") > 1 and not task.size("test") else task for task in tasks]
+
+
+def cut_dev(tasks: Iterable[Task], share: float) -> list[Task]:
+    """The same tasks, those without test rows with a share of their training rows as dev rows, always the same ones,
+    and their dev rows as test rows: nothing is chosen by the rows that are reported.
+
+    >>> import torch
+    >>> (task,) = cut_dev([Task.from_dataset("signs", (torch.randn(100, 3), torch.arange(100) % 2))], 0.2)
+    >>> task.size("train"), task.size("dev"), task.size("test")
+    (72, 18, 10)
+    """
+    return [_with_dev_from_train(task, share) if task.trained and not task.size("test") else task for task in tasks]
+
+
+def _with_dev_from_train(task: Task, share: float) -> Task:
+    if not task.size("dev") or task.size() < 2:
+        raise RotaError(
+            f"Task '{task.name}' expects dev rows, which become its test rows, and training rows to cut others from. "
+            f"Found {task.size('dev')} and {task.size()}. Leave Plan(cut_dev=…) out."
+        )
+    train, dev = cut_rows(task.splits["train"], share)
+    return replace(task, splits={**task.splits, "train": train, "dev": dev, "test": task.splits["dev"]})
 
 
 def _with_own_test(task: Task) -> Task:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rota.budgets import UPDATES
 from rota.feedback import Choice
 from rota.runlog import LOG, RUN, SCHEMA, SUMMARY, Ledger, LogWriter, Run, step_line, write_json
 
@@ -99,6 +100,11 @@ def _summary(tasks: Sequence[str], evaluations: Sequence[Mapping[str, Any]], eve
         "steps": steps,
         "best": {"step": every * (best + 1), "rule": "score", "dev": evaluations[best]},
         "updates": {task: len(range(k, steps, len(tasks))) for k, task in enumerate(tasks)},
+        "exposure": {
+            "budget": UPDATES,
+            "rows": {task: ROWS * len(range(k, steps, len(tasks))) for k, task in enumerate(tasks)},
+            "rounds": ROWS * steps / (TRAINING_ROWS * len(tasks)),
+        },
         "cost": Ledger(updates=steps, train=ROWS * steps).as_dict(),
         "seconds": 1.0,
         "stopped": "budget",

@@ -21,11 +21,20 @@ class BestTracker:
             "metric:auc": highest (of losses and errors: lowest) average of that metric over the tasks that have it.
             Averages leave auxiliary tasks out; of equal evaluations the earlier one is better.
         patience: Evaluations without a new best one after which to stop; None to never stop early.
+        decay_after: Evaluations without a new best one after which the learning rate falls, and again after as many
+            more; None where it does not follow them.
         tasks: For rules by a metric: the tasks that count and have it.
     """
 
-    def __init__(self, rule: str = "score", patience: int | None = None, tasks: Sequence[str] = ()) -> None:
-        self.rule, self.patience, self.tasks = rule, patience, tasks
+    def __init__(
+        self,
+        rule: str = "score",
+        patience: int | None = None,
+        tasks: Sequence[str] = (),
+        decay_after: int | None = None,
+    ) -> None:
+        self.rule, self.patience, self.tasks, self.decay_after = rule, patience, tasks, decay_after
+        self.falls = 0  # of the learning rate
         self.best_step: int | None = None
         self.best: dict[str, Any] | None = None
         self.last: dict[str, Any] | None = None
@@ -52,6 +61,7 @@ class BestTracker:
             self.best_step, self.best, self.waited = step, evaluation, 0
         else:
             self.waited += 1
+            self.falls += self.decay_after is not None and self.waited % self.decay_after == 0
         if self.patience is not None and self.waited >= self.patience:
             self.stops = "patience"
         return better or own
@@ -97,12 +107,14 @@ class BestTracker:
             "waited": self.waited,
             "each": self.each,
             "stops": self.stops,
+            "falls": self.falls,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.best_step, self.best, self.last = state["best_step"], state["best"], state["last"]
         self.waited, self.last_step, self.each = state["waited"], state["last_step"], dict(state["each"])
         self.last_is_whole, self.stops = state["last_is_whole"], state["stops"]
+        self.falls = state.get("falls", 0)  # runs of earlier versions had none
 
 
 def tasks_by_metric(rule: str, tasks: Sequence[Task]) -> list[str]:

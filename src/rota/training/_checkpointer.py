@@ -124,7 +124,8 @@ class Checkpointer:
         load_weights(self._learner.model, tensors["model"])
         self._learner.optimizer_states.load(tensors["optimizer"])
         for name, memory in self._memories.items():
-            memory.load_state_dict(state[name])
+            # Runs of earlier versions counted no exposure.
+            memory.load_state_dict(state.get(name, {}) if name == "exposure" else state[name])
         self._stream.load_tensors(tensors.get(BRANCHES, {}))
         if state.get("hardware", self._hardware) == self._hardware:
             self._context.load_generators(state["generators"])
@@ -137,8 +138,6 @@ class Checkpointer:
         """Whether it is time for a checkpoint: as asked for, or at evaluations so that writing takes a small share of
         the time."""
         settings = self._settings
-        if done == settings.steps:
-            return False  # the loop ends with one
         if settings.checkpoint_every is not None:
             return done % settings.checkpoint_every == 0
         if not evaluated:

@@ -19,6 +19,7 @@ def summarise(
     engine: Engine,
     seconds: Mapping[str, float],
     before: Sequence[Run],
+    exposure: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Scores, cost and time.
 
@@ -31,6 +32,7 @@ def summarise(
         engine: Has counted the rows.
         seconds: Of the whole training, and of asking sources.
         before: Runs that were trained for the sake of this one.
+        exposure: What it was trained on.
     """
     assert best.best_step is not None
     own = scores[best.best_step]
@@ -46,6 +48,7 @@ def summarise(
         "last": {"dev": best.last},
         "updates": dict(sorted(queue.updates.items())),
         "skipped": queue.skipped,
+        "exposure": dict(exposure),
         "cost": sum(spent, engine.learner.ledger).as_dict(),
         "engine": {
             "captures": engine.captures,

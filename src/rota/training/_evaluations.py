@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rota.budgets import UPDATES
 from rota.evaluation import EvaluationBudget, RunAccess, evaluation_tasks
 from rota.streams import Stream
 from rota.tasks import Task
+from rota.training._exposure import Exposure
 
 
 class Evaluations:
@@ -23,14 +25,16 @@ class Evaluations:
         self._run, self.budget = run, budget
         self._compared = evaluation_tasks(tasks, budget.rows) if budget.all_at_end else run.evaluated
 
-    def is_time(self, done: int, last: int, stream: Stream) -> bool:
-        """Whether it is time for an evaluation after this number of updates, the last of them after `last`."""
-        if done == self._run.settings.steps:
-            return stream.between_rounds
-        if not stream.needs_outcome:
-            return done % self.budget.every == 0
-        # Between rounds alone: inside, the parameters are those of a branch.
-        return stream.between_rounds and done - last >= self.budget.every
+    def is_time(self, done: int, last: int, stream: Stream, exposure: Exposure) -> bool:
+        """Whether it is time for an evaluation after this number of updates, the last of them after `last`. Between
+        rounds alone: inside, the parameters are those of a branch."""
+        if not stream.between_rounds:
+            return False
+        if exposure.is_over(done):
+            return True
+        if self.budget.unit != UPDATES:
+            return exposure.is_due(self.budget.every)
+        return done - last >= self.budget.every if stream.needs_outcome else done % self.budget.every == 0
 
     def compared(self) -> dict[str, Any]:
         """On the rows that are looked at during the whole run."""

@@ -17,7 +17,7 @@ from rota.policies import Policy
 from rota.runlog import Run, only_writer
 from rota.settings import Settings
 from rota.sources import Listen, sources_for
-from rota.streams import Streams, TaskStream
+from rota.streams import Streams, TaskStream, with_expected_steps
 from rota.tasks import Task, check_tasks, tasks_from
 from rota.training._callbacks import Callbacks
 from rota.training._distributed import DistributedContext, surroundings, threads_for
@@ -103,13 +103,14 @@ def fit(
         )
     settings = as_begun(settings, Path(folder)) if elastic else settings
     settings = resolve_precision(settings, own)
-    sources = sources_for(policy, listen, settings)
     model = model if forward is None else CalledModel(model, forward)
     context = DistributedContext(settings, own.accelerator)
     with context, surroundings(threads_for(model, settings), gpu=context.accelerator.device.type == "cuda"):
         context.seed(settings.seed)
         bar = [ProgressBar()] if progress and context.writes else []
         began_in = Run(folder).info.get("processes", 1) if resume else context.shard.world
+        settings = with_expected_steps(settings, [task for task in tasks if task.trained], began_in, stream)
+        sources = sources_for(policy, listen, settings)
         training = TrainingLoop(model, tasks, policy, Path(folder), settings, stream, sources, context, own, began_in)
         training.before, training.asked = before, bool(callbacks)
         training.callbacks = Callbacks([*bar, *callbacks] if context.writes else [])

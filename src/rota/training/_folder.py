@@ -21,6 +21,7 @@ import rota
 from rota.errors import SHORT, RotaError, resuming
 from rota.evaluation import EvaluationBudget, RunAccess
 from rota.runlog import INNER, LOCK, PLAN, RUN, SCHEMA, WRITER, Run, create_json, write_text
+from rota.settings import Settings
 from rota.streams import Stream
 from rota.tasks import Task
 from rota.training._distributed import DistributedContext
@@ -200,7 +201,11 @@ def note_start(folder: Path, description: Mapping[str, Any]) -> str | None:
 def _identity(description: dict[str, Any]) -> dict[str, Any]:
     # How it is evaluated follows from these; who fetches rows and how they are logged changes nothing.
     same = ("tasks", "policy", "mixture", "stream", "picking", "listen", "parameters", "processes", "device")
+    # A run of an earlier version has no later settings, and was trained as they are by default.
+    usual = {name: field.get_default() for name, field in Settings.model_fields.items()}
     plan = {
-        name: value for name, value in description["plan"].items() if name not in ("num_workers", "log_rows", "tasks")
+        name: value
+        for name, value in {**usual, **description["plan"]}.items()
+        if name not in ("num_workers", "log_rows", "tasks")
     }
     return {**plan, **{name: description.get(name) for name in same}}

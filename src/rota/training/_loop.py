@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from rota.training._distributed import DistributedContext
 from rota.training._elastic import divided, told
 from rota.training._ending import summarise
 from rota.training._evaluations import Evaluations
+from rota.training._exposure import Exposure
 from rota.training._feedback_queue import FeedbackQueue
 from rota.training._feeds import Feeds
 from rota.training._folder import DISK_FULL, check_same, describe, disk_full, make_folder, note_start, refuse_old
@@ -82,14 +84,18 @@ class TrainingLoop:
         )
         self.evaluations = Evaluations(self.access, tasks, evaluation_budget(settings, tasks, rows))
         self.stream.connect(self.access)
+        self.exposure = Exposure(self.settings, self.stream, trained, lambda: self.engine.learner.ledger)
         self.feeds = Feeds(sources, policy, self.access)
-        self.best = BestTracker(settings.best, settings.patience, tasks_by_metric(settings.best, tasks))
+        decay_after = settings.decay_after if settings.schedule == "plateau" else None
+        by_metric = tasks_by_metric(settings.best, tasks)
+        self.best = BestTracker(settings.best, settings.patience, by_metric, decay_after)
         self.stopping = Stopping(context, self.settings.delay or 0)
 
     def run(self, start: int) -> None:
         """The loop on one screen."""
         self._announce(start)
         self.checkpointer.start_clock()
+        self.exposure.before = self.before
         if self.was != self.hardware:
             parts = {"batch_size": self.divided.batch_size, "accumulate": self.divided.accumulate}
             self.queue.note({"kind": "resumed", "step": start, **self.hardware, **parts})
@@ -115,13 +121,14 @@ class TrainingLoop:
 
     def _train(self, start: int) -> int:
         """All steps but those that were made before; how many there are then."""
-        steps, done = self.settings.steps, start
-        for step in range(start, steps):
-            if self.best.stops:
+        done = start
+        for step in itertools.count(start):
+            if self.best.stops or self.exposure.is_over(step):
                 break
             plan = self.stream.next(step)
             if plan is None:
                 break
+            plan = self.exposure.scheduled(plan)
             outcome = self.engine.update(plan, self.feeds.after_update)
             self.queue.step(plan, outcome)
             done = step + 1
@@ -129,13 +136,16 @@ class TrainingLoop:
                 heard(done)
             try:
                 self._end_step(done, outcome.skipped)
-                if evaluates := self.evaluations.is_time(done, self.best.last_step, self.stream):
-                    self._evaluate(done, last=done == steps)
+                self.exposure.hear(plan)
+                over = self.exposure.is_over(done)
+                if evaluates := self.evaluations.is_time(done, self.best.last_step, self.stream, self.exposure):
+                    self._evaluate(done, last=over)
                 if self.feeds.at_step_end:
-                    for line in self.feeds.stepped(Moment(done, done == steps, plan.choice)):
+                    for line in self.feeds.stepped(Moment(done, over, plan.choice)):
                         self.queue.note(line)
                 ends = self.stopping.ends_at(done)
-                if ends or self.checkpointer.is_time(done, evaluates):
+                # The loop ends with a checkpoint.
+                if ends or (not over and self.checkpointer.is_time(done, evaluates)):
                     self.checkpointer.save(done)
                 if ends:
                     raise stop(self.folder, done)
@@ -227,14 +237,16 @@ class TrainingLoop:
             self.stream,
             self.best,
             self.log,
-            {"policy": self.policy, "queue": self.queue, "feeds": self.feeds},
+            {"policy": self.policy, "queue": self.queue, "feeds": self.feeds, "exposure": self.exposure},
             self.settings,
             self.hardware,
         )
         if self.change is not None and found is not None:
             learner = self.engine.learner
             found = self.change.carried(found, learner, self.stream, self.feeds, self.policy, self.best, self._queue_of)
-        return self.checkpointer.restore(*found) if found else 0
+        start = self.checkpointer.restore(*found) if found else 0
+        self.engine.learner.falls = self.best.falls
+        return start
 
     def _queue_of(self, policy: Policy, write: Callable[[dict[str, Any]], None]) -> FeedbackQueue:
         delay, log_rows = self.settings.delay or 0, self.settings.log_rows
@@ -261,14 +273,18 @@ class TrainingLoop:
 
     def _evaluate(self, done: int, last: bool = False) -> None:
         """Look at the rows by which models are compared during the whole run; at the end at all of them, too."""
+        self.exposure.look()
         compared, whole = self.evaluations.compared(), not self.evaluations.budget.all_at_end
         result = self.evaluations.reported() if last and not whole else compared
-        lines = self.feeds.evaluated(Moment(done, done == self.settings.steps, None, result))
+        lines = self.feeds.evaluated(Moment(done, self.exposure.is_over(done), None, result))
         reason = self._note_evaluation(done, result)
         for line in lines:
             self.queue.note(line)
         if done and self.best.hear(done, compared, result, last or whole) and self.context.writes:
             self.checkpointer.remember_best(done)
+        if self.best.falls != self.engine.learner.falls:
+            self.engine.learner.falls = self.best.falls
+            self.queue.note({"kind": "rate", "step": done, "factor": self.settings.decay_by**self.best.falls})
         if self.asked:
             reason = self.context.gather(reason)[0]  # all processes as the first one
         if reason:
@@ -293,7 +309,8 @@ class TrainingLoop:
                 scores[step]["dev"] = known or self.evaluations.reported()
         if self.context.writes:
             seconds = {"seconds": self.checkpointer.seconds, "listening": self.feeds.seconds}
-            summary = summarise(done, self.best, scores, self.queue, self.engine, seconds, self.before)
+            exposure = self.exposure.described()
+            summary = summarise(done, self.best, scores, self.queue, self.engine, seconds, self.before, exposure)
             try:
                 write_json(self.folder / SUMMARY, summary)
             except OSError as error:

@@ -33,6 +33,7 @@ def refuse_parking(settings: Settings, stream: Stream) -> None:
 def refuse_ignored(settings: Settings, own: Trainer) -> None:
     """Refuse settings of an optimizer next to the user's own optimizer."""
     named = {"optimizer", "lr", "weight_decay", "decay_all", "momentum", "betas", "eps", "warmup", "schedule"}
+    named |= {"decay_by", "decay_after"}
     given = sorted(named & settings.model_fields_set)
     if own.optimizer is not None and given:
         raise RotaError(

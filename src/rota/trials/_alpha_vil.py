@@ -11,6 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from rota.streams import steps_of_round
 from rota.trials._alpha import AlphaSettings, tune
 from rota.trials._branch_training import JOINT, LEAST, Asked, BranchTraining, Segment, Target, within
 from rota.trials._deltas import Deltas, Storage
@@ -43,7 +44,7 @@ class AlphaVIL(BranchTraining):
     >>> model = nn.Linear(2, 1)
     >>> trial = AlphaVIL(model, torch.optim.SGD(model.parameters(), lr=0.1), {"rte": 4, "mnli": 8}, "rte")
     >>> trial.next(left=100)  # the first branch: four updates on rte
-    Segment(weights={'rte': 0.5}, steps=4)
+    Segment(weights={'rte': 0.5}, steps=4, batches=None, again=False)
     """
 
     name = "alphavil"
@@ -69,8 +70,7 @@ class AlphaVIL(BranchTraining):
         super().__init__(
             model, optimizer, batches, target, fraction=fraction, memory=memory, target_batches=target_batches
         )
-        if lengths == "equal":
-            self.lengths = dict.fromkeys(self.tasks, self.lengths[target])
+        self._equal = lengths == "equal"
         self._alpha, self._scaling, self._merge = alpha or AlphaSettings(), scaling, merge
         self._weighting = weighting
         kind = type(optimizer).__name__
@@ -93,7 +93,11 @@ class AlphaVIL(BranchTraining):
     def at_border(self) -> bool:
         return not self._plan
 
-    def next(self, left: int) -> Segment | None:
+    def _lengths(self, number: int) -> dict[str, int]:
+        lengths = super()._lengths(number)
+        return dict.fromkeys(self.tasks, lengths[self.target]) if self._equal else lengths
+
+    def next(self, left: int | None) -> Segment | None:
         if self.at_border:
             self._plan = self._planned(left)
             if not self._plan:
@@ -104,14 +108,14 @@ class AlphaVIL(BranchTraining):
         branch, steps = self._plan[self._place]
         if branch == JOINT:
             self._states.enter(JOINT)
-            return Segment(self.mixture, steps)
+            return Segment(self.mixture, steps, self._joint_batches(steps), again=self._merge == "joint")
         if self._place:
             self._deltas.go_back()
             self._buffers.bring("start")
         self._states.enter(branch)
         return Segment({branch: self.mixture[branch] if self._scaling == "loss" else 1.0}, steps)
 
-    def finish(self, target: Target, left: int, broken: bool = False) -> dict[str, Any] | None:
+    def finish(self, target: Target, left: int | None, broken: bool = False) -> dict[str, Any] | None:
         branch, _ = self._plan[self._place]
         self._states.leave(branch)
         self._place += 1
@@ -129,15 +133,21 @@ class AlphaVIL(BranchTraining):
             self._end_round()
         return line
 
-    def _planned(self, left: int) -> list[tuple[str, int]]:
+    def _planned(self, left: int | None) -> list[tuple[str, int]]:
         """The branches of the next round. The updates that are left are shared out among rounds of about the wished
         length, so that the last round is as long as the others."""
-        joint = 0 if self._merge == "deltas" else max(1, sum(self.lengths.values()) // len(self.tasks))
+        joint = 0 if self._merge == "deltas" else steps_of_round(self.lengths)
         wished = {**self.lengths, **({JOINT: joint} if joint else {})}
+        if left is None:
+            return list(wished.items())
         if left < len(wished):
             return []
         rounds = min(max(1, round(left / sum(wished.values()))), left // len(wished))
         return list(_cut(wished, left // rounds).items())
+
+    def _joint_batches(self, steps: int) -> dict[str, int]:
+        """As many of each task as its branch had; they may have to fit into fewer steps."""
+        return {branch: min(steps, count) for branch, count in self._plan if branch != JOINT}
 
     def _scale(self, task: str) -> float:
         return 1.0 if self._scaling == "loss" else self.mixture[task]
@@ -186,6 +196,9 @@ class AlphaVIL(BranchTraining):
         return {task: cosines[task] if known and self._norms[task] is not None else None for task in self.tasks}
 
     def _end_round(self) -> None:
+        # Branches that broke are left out of the mixture, but their rows were used, as those of a skipped step are.
+        branches, joint = range(len(self.tasks)), range(len(self.tasks), len(self._plan))
+        self.kept = [*(() if self._merge == "joint" else branches), *joint]
         self._plan, self.round = [], self.round + 1
         self._states.round_over()
         self._buffers.clear()

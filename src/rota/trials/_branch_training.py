@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from rota.errors import unknown_name
+from rota.streams import batches_in_round
 from rota.trials._states import BranchStates, Memory
 
 LEAST = 1e-6
@@ -25,18 +26,22 @@ class Segment:
     """Some updates that belong together.
 
     Args:
-        weights: The tasks in each of them, with the weights of their losses.
+        weights: The tasks in them, with the weights of their losses.
         steps: How many updates.
+        batches: How many batches each task has, spread over the updates; one in each where it says nothing.
+        again: Whether tasks begin with the rows with which the round began: what was trained on them is taken back.
 
     >>> from rota.trials import DIW
     >>> model = nn.Linear(2, 1)
     >>> trial = DIW(model, torch.optim.SGD(model.parameters()), {"rte": 40, "mnli": 90}, "rte", fraction=0.1)
     >>> trial.next(left=100)  # first a branch of one task, with a tenth of its batches
-    Segment(weights={'rte': 1.0}, steps=4)
+    Segment(weights={'rte': 1.0}, steps=4, batches=None, again=True)
     """
 
     weights: Mapping[str, float]
     steps: int
+    batches: Mapping[str, int] | None = None
+    again: bool = False
 
 
 class Target(Protocol):
@@ -117,9 +122,10 @@ class BranchTraining(ABC):
         if target not in batches:
             raise unknown_name("target", target, batches)
         self.tasks, self.target = list(batches), target
-        self.lengths = {task: max(1, round(fraction * count)) for task, count in batches.items()}
+        self._batches, self._fraction = dict(batches), fraction
         self.weights = dict.fromkeys(self.tasks, 1.0)
         self.round = 0
+        self.kept: Sequence[int] = ()  # of the segments of the round that ended last, those that stay
         self.target_batches = target_batches
         self.notice: str | None = None  # what whoever leads it should be told
         self._states = BranchStates(optimizer, memory, self.heir)
@@ -130,22 +136,30 @@ class BranchTraining(ABC):
         return self.target
 
     @property
+    def lengths(self) -> dict[str, int]:
+        """Batches of each task in this round."""
+        return self._lengths(self.round)
+
+    def _lengths(self, number: int) -> dict[str, int]:
+        return batches_in_round(self._batches, self._fraction, number)
+
+    @property
     @abstractmethod
     def at_border(self) -> bool:
         """Whether no round has begun."""
 
     @abstractmethod
-    def next(self, left: int) -> Segment | None:
-        """The next segment, given the number of updates left; None if no round fits. The parameters are then those
-        at which it begins."""
+    def next(self, left: int | None) -> Segment | None:
+        """The next segment, given the number of updates left (None: as many as it takes); None if no round fits. The
+        parameters are then those at which it begins."""
 
     @abstractmethod
-    def finish(self, target: Target, left: int, broken: bool = False) -> dict[str, Any] | None:
+    def finish(self, target: Target, left: int | None, broken: bool = False) -> dict[str, Any] | None:
         """The segment is trained; say what came out if a round is decided by it.
 
         Args:
             target: To be asked about the parameters.
-            left: Updates that are left.
+            left: Updates that are left; None where nobody counts them.
             broken: Whether a loss in the segment was not a number.
         """
 
@@ -157,7 +171,7 @@ class BranchTraining(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Its options, as plain JSON."""
-        return {"method": self.name, "target": self.target, "lengths": self.lengths}
+        return {"method": self.name, "target": self.target, "lengths": self._lengths(0)}
 
     def state_dict(self) -> dict[str, Any]:
         """What it remembers beside tensors, as plain JSON."""

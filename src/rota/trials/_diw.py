@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rota.streams import steps_of_round
 from rota.trials._branch_training import JOINT, LEAST, Asked, BranchTraining, Segment, Target, within
 from rota.trials._saved import Kept
 from rota.trials._states import Memory
@@ -18,19 +19,21 @@ from rota.trials._states import Memory
 
 class DIW(BranchTraining):
     """In each round every task trains a branch from the same parameters, without a weight, which gives the target a
-    score a_i. Then joint steps are tried from there; after a try, w_i += lr · (a_i − a_joint). The first try that beats
-    the score of the last round is kept, and the best one where none does.
+    score a_i. Then joint steps are tried from there, on the same rows; after a try, w_i += lr · (a_i − a_joint). The
+    first try that beats the score of the last round is kept, and the best one where none does. Only these rows count as
+    trained on: each task gives as many in a round as in one of αVIL.
 
     Args:
         model, optimizer, batches, target, fraction, memory: See `BranchTraining`.
-        lr: Of the weights.
-        patience: Tries in a row that are not better than the best one of the round, after which that is kept.
+        lr: Of the weights. Scores are in [0, 1]: a task whose branch is a point (0.01) above the try gains a hundredth
+            of it.
+        patience: Tries that do not beat the score of the last round, after which the best one is kept.
         before: The target's score that the first round has to beat; None: any will do.
 
     >>> model = nn.Linear(2, 1)
     >>> trial = DIW(model, torch.optim.SGD(model.parameters(), lr=0.1), {"rte": 4, "mnli": 8}, "rte", patience=3)
     >>> trial.next(left=100), trial.describe()["patience"]
-    (Segment(weights={'rte': 1.0}, steps=4), 3)
+    (Segment(weights={'rte': 1.0}, steps=4, batches=None, again=True), 3)
     """
 
     name = "diw"
@@ -51,8 +54,6 @@ class DIW(BranchTraining):
         super().__init__(model, optimizer, batches, target, fraction=fraction, memory=memory)
         self._lr, self._patience = lr, patience
         self._described = {"memory": memory, "lr": lr, "patience": patience}
-        # A joint step has a batch of every task: as many batches in a try as in all branches.
-        self._joint = max(1, sum(self.lengths.values()) // len(self.tasks))
         self._places = Kept([*(own for own in model.parameters() if own.requires_grad), *model.buffers()])
         self._scores: dict[str, float | None] | None = (
             None  # of the branches, None of a broken one; None between rounds
@@ -68,9 +69,14 @@ class DIW(BranchTraining):
     def at_border(self) -> bool:
         return self._scores is None
 
-    def next(self, left: int) -> Segment | None:
+    @property
+    def _joint(self) -> int:
+        """Updates of a try, which has as many batches of a task as its branch."""
+        return steps_of_round(self.lengths)
+
+    def next(self, left: int | None) -> Segment | None:
         if self._scores is None:
-            if left < sum(self.lengths.values()) + self._joint:
+            if left is not None and left < sum(self.lengths.values()) + self._joint:
                 return None
             self._scores, self._tries = {}, []
             self._places.keep("start")
@@ -79,15 +85,17 @@ class DIW(BranchTraining):
         branch = next((task for task in self.tasks if task not in self._scores), JOINT)
         self._states.enter(branch)
         if branch == JOINT:
-            return Segment({task: self.mixture[task] for task in self._usable}, self._joint)
-        return Segment({branch: 1.0}, self.lengths[branch])
+            usable = {task: self.lengths[task] for task in self._usable}
+            weights = {task: self.mixture[task] for task in usable}
+            return Segment(weights, steps_of_round(usable), usable, again=True)
+        return Segment({branch: 1.0}, self.lengths[branch], again=True)
 
     @property
     def _usable(self) -> list[str]:
         """The tasks whose branch did not break."""
         return [task for task, score in (self._scores or {}).items() if score is not None]
 
-    def finish(self, target: Target, left: int, broken: bool = False) -> dict[str, Any] | None:
+    def finish(self, target: Target, left: int | None, broken: bool = False) -> dict[str, Any] | None:
         assert self._scores is not None
         score = None if broken else target.score()
         waiting = [task for task in self.tasks if task not in self._scores]
@@ -98,8 +106,8 @@ class DIW(BranchTraining):
         best = self._heard(score)
         kept = None if best is None else self._tries[best]
         better = kept is not None and (self._before is None or kept > self._before)
-        vain = len(self._tries) - 1 - (-1 if best is None else best)
-        if not better and vain < self._patience and left >= self._joint:
+        fits = left is None or left >= self._joint
+        if not better and len(self._tries) < self._patience and fits:
             return None
         return self._decided(best)
 
@@ -131,6 +139,7 @@ class DIW(BranchTraining):
             "weights": dict(self.weights),
             "diverged": list(self.tasks) if best is None else [t for t in self.tasks if t not in self._usable],
         }
+        self.kept = () if best is None else (len(self.tasks) + best,)
         self._places.bring("start" if best is None else "best")
         self._places.clear()
         self._states.round_over()
@@ -195,10 +204,10 @@ def diw(
     """
     trial = DIW(model, optimizer, dict.fromkeys(tasks, 1), target, before=before, **options)
     trial.weights.update(weights or {})
-    asked, line, many = Asked(lambda: 0.0, score), None, 1_000_000
+    asked, line = Asked(lambda: 0.0, score), None
     while line is None:
-        segment = trial.next(many)
+        segment = trial.next(None)
         assert segment is not None
         train(segment.weights)
-        line = trial.finish(asked, many)
+        line = trial.finish(asked, None)
     return line

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from rota.budgets import UPDATES
 from rota.engine import StepPlan
 from rota.errors import RotaError
 from rota.evaluation import RunAccess
 from rota.policies import Policy
-from rota.streams import Ended, Stream, batches_per_pass
+from rota.streams import Ended, StepKind, Stream, batches_per_pass, takes_part
 from rota.tasks import Task
 from rota.trials._branch_training import BranchTraining
 from rota.trials._target_rows import TargetRows
@@ -48,6 +50,7 @@ class RoundStream(Stream):
     """
 
     needs_outcome: ClassVar[bool] = True
+    shape: ClassVar[StepKind] = "rounds"
 
     def __init__(self, tasks: Sequence[Task], policy: Policy, *args: Any, trial: MakeBranches, **kwargs: Any) -> None:
         if policy.hears != () or policy.counts_draws:
@@ -58,6 +61,11 @@ class RoundStream(Stream):
         super().__init__(tasks, policy, *args, **kwargs)
         self._make = trial
         self._weights: Mapping[str, float] = {}  # of the tasks in the steps of this segment
+        self._batches: Mapping[str, int] | None = None  # of each of them, where not every step has one
+        self._begun: dict[str, int] = {}  # batches that each task had given when the round began
+        self._segments: list[Counter[str]] = []  # of this round, their rows
+        self._stays: Counter[str] = Counter()  # rows of a round that is over
+        self._long = 0  # updates of this segment
         self._scheduled: int | None = None  # all branches of a round have the learning rate of its beginning
         self._left = 0  # updates until the segment ends
         self._broken = False
@@ -77,7 +85,9 @@ class RoundStream(Stream):
             )
         if settings.delay:
             raise RotaError(f"Training in rounds expects Settings(delay=0). Found {settings.delay}.")
-        self._steps, self._spoils = settings.steps, settings.on_nan == "stop"
+        # Updates are counted where they are the budget; otherwise rounds are whole, and the run ends behind one.
+        self._steps = settings.steps if settings.budget == UPDATES else None
+        self._spoils = settings.on_nan == "stop"
         batches = batches_per_pass({task.name: task.size() for task in run.tasks}, run.rows)
         self.trial = self._make(run.model, learner.optimizer, batches, counted[0].name)
         self.notice = self.trial.notice
@@ -86,13 +96,16 @@ class RoundStream(Stream):
     def next(self, step: int) -> StepPlan | None:
         if not self._left and not self._begin(step):
             return None
-        parts = tuple(self._part(task, weight) for task, weight in self._weights.items())
+        place, wished = self._long - self._left, self._batches
+        tasks = [task for task in self._weights if wished is None or takes_part(wished[task], self._long, place)]
+        parts = tuple(self._part(task, self._weights[task]) for task in tasks)
+        self._segments[-1].update({part.task: len(part.ids) for part in parts})
         return StepPlan(step, parts, scheduled=self._scheduled)
 
     def _begin(self, step: int) -> bool:
         """Begin the next segment; False if no round fits into what is left."""
         at_border = self.trial.at_border
-        segment = self.trial.next(self._steps - step)
+        segment = self.trial.next(self._updates_left(step))
         if segment is None:
             if step == 0:
                 raise RotaError(
@@ -100,11 +113,20 @@ class RoundStream(Stream):
                     f"Found {self._steps}. Raise Settings(steps=…), or lower `fraction`."
                 )
             return False
+        queues = self._draws.queues
         if at_border:
-            self._scheduled = step
-        self._weights = dict(segment.weights)
-        self._left, self._broken = segment.steps, False
+            self._scheduled, self._segments = step, []
+            self._begun = {task: queue.consumed for task, queue in queues.items()}
+        for task in segment.weights if segment.again else ():
+            queues[task].consumed = self._begun[task]
+        self._segments.append(Counter())
+        self._weights, self._batches = dict(segment.weights), segment.batches
+        self._left = self._long = segment.steps
+        self._broken = False
         return True
+
+    def _updates_left(self, done: int) -> int | None:
+        return None if self._steps is None else self._steps - done
 
     def ended(self, done: int, skipped: bool) -> Ended | None:
         self._left -= 1
@@ -112,8 +134,11 @@ class RoundStream(Stream):
         self._broken = self._broken or (skipped and self._spoils)
         if self._left:
             return None
-        line = self.trial.finish(self._target, self._steps - done, self._broken)
+        line = self.trial.finish(self._target, self._updates_left(done), self._broken)
         self._target.forget()
+        if self.trial.at_border:
+            self._stays = sum((self._segments[number] for number in self.trial.kept), Counter())
+            self._segments = []
         if line is None:
             return None
         all_broke = len(line["diverged"]) == len(self.trial.tasks)
@@ -122,6 +147,13 @@ class RoundStream(Stream):
             f"model is as it was before that round. Lower Settings(lr=…), or look at the rows."
         )
         return Ended({"kind": "round", "step": done, **line}, failure if all_broke else None)
+
+    def kept(self, plan: StepPlan) -> Mapping[str, int]:
+        kept, self._stays = self._stays, Counter()
+        return kept
+
+    def rounds(self, rows: Mapping[str, int]) -> float:
+        return self.trial.round
 
     @property
     def between_rounds(self) -> bool:
@@ -139,8 +171,12 @@ class RoundStream(Stream):
             "trial": self.trial.state_dict(),
             "target": self._target.state_dict(),
             "weights": dict(self._weights),
+            "batches": None if self._batches is None else dict(self._batches),
+            "begun": dict(self._begun),
+            "segments": [dict(rows) for rows in self._segments],
             "scheduled": self._scheduled,
             "ahead": self._left,
+            "long": self._long,
             "broken": self._broken,
         }
 
@@ -149,7 +185,9 @@ class RoundStream(Stream):
         self.trial.load_state_dict(state["trial"])
         self._target.load_state_dict(state["target"])
         self._weights, self._scheduled = dict(state["weights"]), state["scheduled"]
-        self._left, self._broken = state["ahead"], state["broken"]
+        self._batches, self._begun = state["batches"], dict(state["begun"])
+        self._segments = [Counter(rows) for rows in state["segments"]]
+        self._left, self._long, self._broken = state["ahead"], state["long"], state["broken"]
 
     def tensors(self) -> dict[str, Tensor]:
         return self.trial.tensors()
