@@ -1,6 +1,6 @@
-"""How near does a search of 20 trainings come to the best ratio?  Median simple regret on eleven functions of the ratio of
-three tasks: of their shares, of the numbers themselves, ridges, and one with two hills. Searched with what the Gaussian
-process sees (shares, numbers, both), at random, by samplers of Optuna and by scikit-optimize.
+"""How near does a search of 20 trainings come to the best ratio?  Median simple regret on eleven functions of the ratio
+of three tasks: of their shares, of the numbers themselves, ridges, and one with two hills. Searched with what the
+Gaussian process sees (shares, numbers, both), at random, by samplers of Optuna and by scikit-optimize.
 
 python benchmarks/search.py [REPEATS] [COLUMN,…]
 
