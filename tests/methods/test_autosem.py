@@ -119,6 +119,14 @@ def test_as_printed_both_stages_look_at_the_accuracy_of_two_runs_with_the_ratio_
     assert run.summary["best"]["dev"]["tasks"]["left"]["metrics"].keys() == {"log_loss", "macro_f1"}
 
 
+def test_patience_ends_trainings_but_not_the_rounds_of_the_first_stage(tmp_path):
+    plan = make_plan({**FIELDS, "lr": 1e-9, "patience": 1, "steps": 60, "method": "autosem", "options": SMALL})
+    run = run_plan(plan, tmp_path / "a", progress=False)
+    assert Run(tmp_path / "a" / "runs" / "select").summary["steps"] == 24
+    assert run.summary["steps"] < 60
+    assert all(trial["steps"] < 60 for trial in searched(tmp_path / "a")["tried"])
+
+
 def test_auxiliaries_that_a_person_names_skip_the_first_stage(tmp_path):
     options = {"auxiliaries": "larger,right", "trials": 3}
     run = run_plan(

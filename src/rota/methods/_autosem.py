@@ -139,7 +139,8 @@ BANDIT = {"round", "decay", "prior", "primary_prior", "reward", "floor"}
 def _first_stage(options: AutoSeMOptions, tasks: list[str]) -> dict[str, Any]:
     """What is different in the plan of the first stage."""
     bandit = options.model_dump(mode="json", include=BANDIT)
-    return {"method": "thompson", "options": bandit, "steps": options.rounds * options.round, "only": tasks}
+    steps = options.rounds * options.round  # however long the score stays the same: that, too, is heard
+    return {"method": "thompson", "options": bandit, "steps": steps, "patience": None, "only": tasks}
 
 
 def _outlook(options: AutoSeMOptions, context: RunContext) -> tuple[list[Stage], Recipe]:
