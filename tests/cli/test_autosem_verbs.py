@@ -79,9 +79,23 @@ def test_autosem_without_its_stages_and_without_baselines(rota_main, tmp_path):
     assert (options["select"], options["sampler"]) == (False, "grid")
 
 
+def test_autosem_as_printed_has_folders_and_rows_of_its_own(rota_main, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    short = ["--trials", 2, "--rounds", 6, "--option", "round=2", "--option", "initial=1", "--no-baselines"]
+    code, said, _ = rota_main("autosem", *SHORT, "--target", "left", "--method", "autosem@paper", *short)
+    assert code == 0
+    assert "autosem@paper" in said
+    run = Run(tmp_path / "runs" / "autosem@paper-left" / "autosem@paper-0")
+    assert run.plan["method"] == "autosem@paper"
+    assert "seeds" not in run.plan["options"]  # what the preset says
+    assert int(run.plan["options"]["trials"]) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["autosem", "--target", "left", "--method", "autosem@papr"], "Did you mean 'autosem@paper'"),
+        (["search", "--target", "left", "--space", "share"], "space"),
         (["select", "--target", "lefd"], "target 'lefd'"),
         (["select", "--target", "left", "--steps", 10], "decides --steps itself"),
         (["select", "--target", "left", "--option", "decai=1"], "decai"),

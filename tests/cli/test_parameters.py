@@ -137,6 +137,28 @@ def test_an_encoder_that_takes_no_conditional_parts_is_counted_plainly(rota_main
     assert_refused(rota_main("parameters", f"camtl:{tmp_path}"), "CA-MTL expects an encoder that is built like BERT")
 
 
+@pytest.mark.parametrize(("name", "width"), [("bilstm", 512), ("bilstm-1024", 1024), ("bilstm-embeddings", 512)])
+def test_a_bilstm_is_counted_on_what_it_reads(rota_main, tiny_bert, name, width):
+    code, out, err = rota_main("parameters", f"{name}:{tiny_bert}", "--tasks", 3, "--json")
+    assert code == 0, err
+    counted = json.loads(out)[name]
+    config = json.loads((tiny_bert / "config.json").read_text())
+    own = name == "bilstm-embeddings"
+    reads = 300 if own else config["hidden_size"]
+    # Two directions with four gates each: weights for what is read and for the state, and two biases.
+    lstm = sum(2 * 4 * width * (read + width + 2) for read in (reads, 2 * width))
+    assert counted["parts"]["BiLSTM"] == {"parameters": lstm, "trained": lstm}
+    if own:
+        assert counted["base"] == dict.fromkeys(("parameters", "trained"), 300 * config["vocab_size"])
+    else:
+        mix = config["num_hidden_layers"] + 1 + 1  # a scalar for each layer and the embeddings, and γ
+        assert counted["parts"]["mix of the layers"] == {"parameters": mix, "trained": mix}
+        assert counted["base"]["trained"] == 0
+    assert_refused(
+        rota_main("parameters", f"{name}:{tiny_bert}", "--adapter", "pals"), f"Found {name}, which takes none"
+    )
+
+
 def test_adapters_stand_beside_the_other_counts(rota_main, tiny_bert):
     flags = ["--adapter", "houlsby:size=64", "--adapter", "pals"]
     code, out, err = rota_main("parameters", "base", "--tasks", 8, *flags, "--json")

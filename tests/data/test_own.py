@@ -12,7 +12,7 @@ import pytest
 import yaml
 from text_tools import assert_refuses, halves, jsonl, reading_in, tsv, whole_batch, write
 
-from rota.data import load_tasks
+from rota.data import load_tasks, raw_tasks
 from rota.tasks import Answer, Classification, MultipleChoice, Regression, Tagging, check_tasks
 
 
@@ -25,10 +25,11 @@ def described(folder, *tasks, name="own.yaml"):
 def load(folder, encoder, files=(), **task):
     """One task that trains on `train.csv` unless it says otherwise."""
     write(folder, dict(files))
-    task = {"name": "stars", "kind": "classification", "train": "train.csv"} | task
+    task = PLAIN | task
     return load_tasks([described(folder, task)], reading_in(folder, encoder))[0]
 
 
+PLAIN = {"name": "stars", "kind": "classification", "train": "train.csv"}
 STARS = "text,label\nthe cat,10\na dog,9\nit ran,10\n"
 ROWS = [{"text": "the cat", "label": "good"}, {"text": "a dog", "label": "bad"}]
 
@@ -236,6 +237,43 @@ def test_dev_is_cut_from_train(tmp_path, tiny_bert, share, count):
     assert sorted(train + dev, key=int) == list(map(str, range(20)))
     again = load(tmp_path, tiny_bert, {}, dev=share)
     assert [first for first, _ in halves(again.splits["dev"], tokenizer)] == dev
+
+
+@pytest.mark.parametrize("share", [0.01, 0.2, 0.5, 0.99])
+def test_rows_that_belong_together_are_on_one_side_of_the_cut(tmp_path, tiny_bert, share):
+    premises = [number for number in range(30) for _ in range(1 + number % 3)]
+    content = "premise,text,label\n" + "".join(f"p{number},{k},{k % 2}\n" for k, number in enumerate(premises))
+    write(tmp_path, {"train.csv": content})
+    cut = {"text": ["premise", "text"], "dev": share, "together": "premise"}
+    raw = raw_tasks([described(tmp_path, {**PLAIN, **cut})], reading_in(tmp_path, tiny_bert))[0]
+    sides = {split: [example.texts[0][0] for example in raw.examples(split)] for split in ("train", "dev")}
+    assert not set(sides["train"]) & set(sides["dev"])
+    assert len(sides["train"]) + len(sides["dev"]) == len(premises)
+    assert abs(len(sides["dev"]) - share * len(premises)) <= 3  # no group has more rows
+    assert sides["train"]
+    assert sides["dev"]
+
+
+def test_what_belongs_together_needs_a_cut_and_two_groups(tmp_path, tiny_bert):
+    content = "text,label\n" + "the cat,1\n" * 3 + "the cat,0\n"
+    with assert_refuses("Task 'stars' expects dev to be a share where it names `together`. Found None."):
+        load(tmp_path, tiny_bert, {"train.csv": content}, together="text")
+    with assert_refuses("train.csv: expected two values in column 'text' or more, to cut a dev split off. Found 1."):
+        load(tmp_path, tiny_bert, {"train.csv": content}, dev=0.5, together="text")
+
+
+def test_files_may_be_in_the_folder_with_data_sets(tmp_path, tiny_bert):
+    reading = reading_in(tmp_path, tiny_bert)  # whose data sets are in `data`
+    write(tmp_path / "data" / "reviews", {"all.csv": STARS})
+    yaml_file = described(tmp_path / "elsewhere", {**PLAIN, "train": "reviews/all.csv"})
+    assert load_tasks([yaml_file], reading)[0].size() == 3
+    write(tmp_path / "elsewhere" / "reviews", {"all.csv": "text,label\nthe cat,10\na dog,9\n"})
+    assert load_tasks([yaml_file], reading)[0].size() == 2  # what is beside the YAML file comes first
+
+
+def test_a_task_without_groups_is_told_as_before(tmp_path, tiny_bert):
+    task = load(tmp_path, tiny_bert, {"train.csv": STARS}, dev=0.4)
+    assert "together" not in task.notes["own"]
 
 
 def test_dev_can_be_cut_from_a_folder_of_datasets(tmp_path, tiny_bert):

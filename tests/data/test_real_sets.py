@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rota.data import Reading, load_tasks, named_task
+from rota.data import Reading, load_tasks, named_task, raw_tasks
 from rota.tasks import Answer
 
+CUTS = Path(__file__).parents[2] / "experiments" / "tasks" / "dev-cuts.yaml"
 COUNTS = {
     "cola": {"train": 8551, "dev": 1043},
     "sst2": {"train": 67349, "dev": 872, "test": 1821},
@@ -45,6 +46,17 @@ def test_official_counts(folder, name):
     if not found:
         pytest.skip(f"{name} is not in $ROTA_DATA")
     assert {split: source.count(task.form) for split, source in found.items()} == COUNTS[name]
+
+
+@pytest.mark.parametrize(("name", "rows"), [("mnli-dev-cut", 9815), ("qnli-dev-cut", 5732)])
+def test_cuts_of_dev_rows_have_all_of_them_and_no_premise_twice(folder, name, rows):
+    if not (folder / name.split("-")[0]).is_dir():
+        pytest.skip(f"{name} is not in $ROTA_DATA")
+    raw = {task.name: task for task in raw_tasks([str(CUTS)], Reading(data=folder))}[name]
+    sides = {split: [example.texts[0][0] for example in raw.examples(split)] for split in ("train", "dev")}
+    assert len(sides["train"]) + len(sides["dev"]) == rows
+    assert len(sides["dev"]) == pytest.approx(0.2 * rows, abs=10)
+    assert not set(sides["train"]) & set(sides["dev"])
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from rota.errors import RotaError
 from rota.methods import METHODS, InnerRuns, RunContext, find_ratio, ratio_found
 from rota.methods._ratio import RatioTrainings
 from rota.plans import make_plan, tasks_alike
-from rota.runlog import SEARCH, Run, best_trial, find_runs
+from rota.runlog import LOG, SEARCH, Run, best_trial, find_runs
 from rota.runs import run_plan
 from rota.search import FLOOR, Beliefs, select_from
 from rota.tasks import Classification, MultipleChoice, Regression, Task, TensorRows
@@ -37,12 +37,17 @@ class KilledError(BaseException):
     """Not an `Exception`: like a kill, nobody catches it."""
 
 
-def plan_of(**options):
-    return make_plan({**FIELDS, "method": "autosem", "options": {**SMALL, **options}})
+def plan_of(method="autosem", **options):
+    own = {name: value for name, value in {**SMALL, **options}.items() if value is not None}
+    return make_plan({**FIELDS, "method": method, "options": own})
 
 
 def autosem(folder, resume=False, **options):
     return run_plan(plan_of(**options), folder, resume=resume, progress=False)
+
+
+def searched(folder):
+    return json.loads((folder / "runs" / "search" / SEARCH).read_text())
 
 
 def test_it_chooses_tasks_finds_their_ratio_and_trains_with_it(tmp_path):
@@ -87,9 +92,80 @@ def test_nobody_is_chosen_and_the_target_is_trained_alone(tmp_path):
     assert ratio_found(run) == {"left": 1}
 
 
-@pytest.mark.parametrize("at", [1, 3])
-def test_stopped_anywhere_it_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, at):
-    whole = autosem(tmp_path / "whole")
+def test_as_printed_both_stages_look_at_the_accuracy_of_two_runs_with_the_ratio_itself(tmp_path):
+    fields = {**FIELDS, "per_task": {"left": {"metrics": ["log_loss", "macro_f1"]}, "noise": {"loss_weight": 0.5}}}
+    plan = make_plan({**fields, "method": "autosem@paper", "options": {**SMALL, "initial": 2}})
+    run = run_plan(plan, tmp_path / "a", progress=False)
+    stage_1, found = Run(tmp_path / "a" / "runs" / "select"), searched(tmp_path / "a")
+    assert stage_1.plan["options"] == {
+        **{"round": 2, "decay": 0.3, "prior": [1.0, 1.0], "primary_prior": [1.0, 1.0], "reward": "ge", "floor": 0.0}
+    }
+    selection = json.loads((stage_1.folder / "selection.json").read_text())
+    assert selection["rule"] == {"top": 2, "above": 0.5, "utility": "last"}
+    assert selection["chosen"] == select_from(stage_1, utility="last").chosen == found["tasks"]
+    assert found["space"] == "raw"
+    trained = [Run(tmp_path / "a" / "runs" / "search" / "runs" / name) for name in found["tried"][0]["runs"]]
+    assert [one.plan["seed"] for one in trained] == [1, 2]
+    for inner in (stage_1, *trained):
+        assert inner.plan["per_task"]["left"]["metrics"] == ["accuracy"]
+        assert inner.plan["per_task"]["noise"]["loss_weight"] == 0.5
+        left = inner.summary["best"]["dev"]["tasks"]["left"]
+        assert left["score"] == left["metrics"]["accuracy"]
+    for trial in found["tried"]:
+        assert len(trial["values"]) == 2
+        assert trial["value"] == pytest.approx(sum(trial["values"]) / 2)
+        assert trial["state"] == "done"  # none is stopped early
+    assert [trial["acquisition"] is None for trial in found["tried"]] == [True, True, False, False]
+    assert run.summary["best"]["dev"]["tasks"]["left"]["metrics"].keys() == {"log_loss", "macro_f1"}
+
+
+def test_patience_ends_trainings_but_not_the_rounds_of_the_first_stage(tmp_path):
+    plan = make_plan({**FIELDS, "lr": 1e-9, "patience": 1, "steps": 60, "method": "autosem", "options": SMALL})
+    run = run_plan(plan, tmp_path / "a", progress=False)
+    assert Run(tmp_path / "a" / "runs" / "select").summary["steps"] == 24
+    assert run.summary["steps"] < 60
+    assert all(trial["steps"] < 60 for trial in searched(tmp_path / "a")["tried"])
+
+
+def test_auxiliaries_that_a_person_names_skip_the_first_stage(tmp_path):
+    options = {"auxiliaries": "larger,right", "trials": 3}
+    run = run_plan(
+        make_plan({**FIELDS, "method": "educated-guess", "options": options}), tmp_path / "a", progress=False
+    )
+    assert not (tmp_path / "a" / "runs" / "select").exists()
+    assert searched(tmp_path / "a")["tasks"] == ["left", "larger", "right"]
+    assert len(searched(tmp_path / "a")["tried"]) == 3
+    assert run.summary["updates"].keys() == {task for task, count in ratio_found(run).items() if count}
+
+
+@pytest.mark.parametrize(
+    ("auxiliaries", "said"),
+    [
+        ("rihgt", "Unknown auxiliary task 'rihgt'. Did you mean 'right'"),
+        ("right,left", "expects different auxiliaries, without the target 'left'. Found right, left"),
+        ("right,right", "expects different auxiliaries"),
+        ("", "'auxiliaries' expects"),
+        (None, "'auxiliaries' is missing"),
+    ],
+)
+def test_wrong_guesses_are_one_sentence(tmp_path, auxiliaries, said):
+    options = {} if auxiliaries is None else {"auxiliaries": auxiliaries}
+    with pytest.raises(RotaError, match=said):
+        run_plan(make_plan({**FIELDS, "method": "educated-guess", "options": options}), tmp_path / "a", progress=False)
+
+
+@pytest.mark.parametrize(
+    ("at", "options"),
+    [
+        (1, {}),
+        (3, {}),
+        (1, {"method": "autosem@paper", "trials": 3, "initial": 2}),
+        (5, {"method": "autosem@paper", "trials": 3, "initial": 2}),
+        (2, {"method": "educated-guess", "auxiliaries": "right", "rounds": None, "round": None}),
+    ],
+)
+def test_stopped_anywhere_it_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, at, options):
+    whole = autosem(tmp_path / "whole", **options)
     train, calls = InnerRuns.train, []
 
     def unreliable(self, *arguments, **changes):
@@ -100,8 +176,9 @@ def test_stopped_anywhere_it_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch
 
     monkeypatch.setattr(InnerRuns, "train", unreliable)
     with pytest.raises(KilledError):
-        autosem(tmp_path / "cut")
-    again = autosem(tmp_path / "cut", resume=True)
+        autosem(tmp_path / "cut", **options)
+    again = autosem(tmp_path / "cut", resume=True, **options)
+    assert (again.folder / LOG).read_bytes() == (whole.folder / LOG).read_bytes()
     assert ratio_found(again) == ratio_found(whole)
     assert again.summary["best"] == whole.summary["best"]
     assert again.summary["cost"]["updates"] == whole.summary["cost"]["updates"]

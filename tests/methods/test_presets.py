@@ -16,10 +16,10 @@ CONTEXT = RunContext({"a": 300, "b": 100}, {"a": 10, "b": 4}, steps=1000, seed=0
 PRESETS = {name: name.split("@")[0] for name in METHODS if "@" in name}
 
 
-def test_there_are_presets_of_two_papers():
+def test_there_are_presets_of_three_papers():
     assert PRESETS == {
         **{"exp3s@paper": "exp3s", "counterfactual@paper": "counterfactual", "counterfactual@bandit": "counterfactual"},
-        **{"active@paper": "active", "active@released": "active"},
+        **{"active@paper": "active", "active@released": "active", "autosem@paper": "autosem"},
     }
 
 
@@ -52,6 +52,17 @@ def test_what_is_printed():
     assert (glue.entropies, glue.iterations, glue.population, glue.rounds) == ((0.1, 0.15, 0.2), 50, 64, 1)
     assert (bandit.entropies, bandit.iterations, bandit.rounds) == ((0.1, 0.15, 0.2, 0.25), 20, 2)
     assert glue.estimator == bandit.estimator == "wis"
+
+
+def test_what_is_printed_of_autosem():
+    printed, ours = METHODS["autosem@paper"].checked({}), METHODS["autosem"].checked({})
+    assert (printed.rounds, printed.round, printed.top, printed.above) == (200, 10, 2, 0.5)
+    assert (printed.prior, printed.primary_prior, printed.decay, printed.floor) == ((1, 1), (1, 1), 0.3, 0)
+    assert (printed.utility, printed.reward, printed.measure) == ("last", "ge", "accuracy")
+    assert (printed.trials, printed.seeds, printed.space, printed.initial) == (20, 2, "raw", 10)
+    assert (printed.sampler, printed.pruning) == ("gp-hedge", False)
+    assert (ours.primary_prior, ours.decay, ours.floor) == ((2, 1), 0.05, 0.5)
+    assert (ours.utility, ours.measure, ours.seeds, ours.space) == ("averaged", "score", 1, "both")
 
 
 def test_our_own_forms_are_what_they_were():

@@ -8,8 +8,9 @@ import math
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 
+from rota.errors import RotaError
 from rota.search._acquisition import (
     expected_improvement,
     hedge_weights,
@@ -19,7 +20,7 @@ from rota.search._acquisition import (
 )
 from rota.search._box import Box
 from rota.search._space import CELLS, Ratios, Simplex
-from rota.search._surrogate import Surrogate
+from rota.search._surrogate import JITTER, Kernel, Posterior, Surrogate, most_probable
 
 DEFAULT = {"a": (1, 20), "b": (0, 5), "c": (0, 5)}
 
@@ -34,14 +35,65 @@ def test_the_posterior_is_that_of_a_gaussian_process():
     X, Z = rng.random((15, 2)), rng.random((40, 2))
     y = 3 + np.sin(4 * X[:, 0]) + 0.1 * rng.normal(size=15)
     model = Surrogate(X, y)
-    kernel = model._gp.kernel_
-    amplitude, lengths = kernel.k1.k1.constant_value, kernel.k1.k2.length_scale
-    K = amplitude * matern(X, X, lengths) + (model.noise + 1e-10) * np.eye(15)
+    amplitude, lengths = model.kernel.amplitude, model.kernel.lengths
+    K = amplitude * matern(X, X, lengths) + (model.noise + JITTER) * np.eye(15)
     k = amplitude * matern(Z, X, lengths)
     mean, deviation = model.predict(Z)
     assert mean == pytest.approx(k @ np.linalg.solve(K, (y - y.mean()) / y.std()), abs=1e-6)
     variance = amplitude - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T))
     assert deviation == pytest.approx(np.sqrt(np.maximum(variance, 1e-12)), abs=1e-5)
+
+
+@pytest.mark.parametrize("nu", [1.5, 2.5])
+def test_predictions_are_those_of_scikit_learn_with_the_same_kernel(nu):
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+
+    rng = np.random.default_rng(1)
+    X, Z = rng.random((12, 3)), rng.random((30, 3))
+    y = np.cos(3 * X[:, 0]) * X[:, 1] + 0.05 * rng.normal(size=12)
+    model = Surrogate(X, y, nu)
+    kernel = ConstantKernel(model.kernel.amplitude, "fixed") * Matern(model.kernel.lengths, "fixed", nu=nu)
+    known = GaussianProcessRegressor(kernel, alpha=model.noise + JITTER, optimizer=None).fit(X, model.normalised(y))
+    assert np.array(model.predict(Z)) == pytest.approx(np.array(known.predict(Z, return_std=True)), abs=1e-5)
+
+
+@pytest.mark.parametrize("nu", [1.5, 2.5])
+def test_hyper_parameters_are_judged_by_likelihood_and_prior(nu):
+    rng = np.random.default_rng(2)
+    X, y = rng.random((9, 3)), rng.normal(size=9)
+    posterior = Posterior(X, y, nu)
+
+    def by_definition(logs):
+        kernel = Kernel(math.exp(logs[0]), math.exp(logs[1]), np.exp(logs[2:]), nu)
+        covariances = kernel.between(X, X) + (kernel.noise + JITTER) * np.eye(9)
+        likelihood = multivariate_normal(np.zeros(9), covariances).logpdf(y)
+        likely = [0.0, math.log(0.01), *[0.5 * math.log(3)] * 3]
+        return likelihood + norm.logpdf(logs, likely, [1.5, 2.0, 1.0, 1.0, 1.0]).sum()
+
+    places = rng.normal(size=(4, 5)) - 0.5
+    gaps = [posterior(logs)[0] + by_definition(logs) for logs in places]  # minus the logarithm, up to a constant
+    assert gaps == pytest.approx([gaps[0]] * 4, abs=1e-5)
+    for logs in places:
+        steps = 1e-6 * np.eye(5)
+        numeric = [(posterior(logs + step)[0] - posterior(logs - step)[0]) / 2e-6 for step in steps]
+        assert posterior(logs)[1] == pytest.approx(numeric, abs=1e-5)
+
+
+def test_what_is_found_is_more_probable_than_anything_near_it():
+    rng = np.random.default_rng(3)
+    X = rng.random((14, 2))
+    y = Surrogate(X, X[:, 0]).normalised(X[:, 0] + 0.1 * rng.normal(size=14))
+    found = most_probable(X, y, 2.5, restarts=2, rng=np.random.default_rng(0))
+    logs = np.log([found.amplitude, found.noise, *found.lengths])
+    posterior = Posterior(X, y, 2.5)
+    near = [posterior(logs + 0.3 * rng.normal(size=4))[0] for _ in range(200)]
+    assert posterior(logs)[0] <= min(near)
+
+
+def test_another_smoothness_is_refused():
+    with pytest.raises(RotaError, match=r"expects nu of 1\.5 or 2\.5\. Found 2\.0"):
+        Surrogate(np.zeros((2, 1)), np.zeros(2), nu=2.0)
 
 
 def test_the_fit_is_the_same_every_time_and_values_may_be_equal():
@@ -111,6 +163,24 @@ def test_ratios_of_the_same_proportion_are_one_point():
     features = space.features(points)
     assert (features[0] == features[1]).all()
     assert (features[0] == features[2]).all()
+
+
+def test_a_model_may_see_shares_or_numbers_or_both():
+    points = np.array([[20.0, 0, 5], [4, 0, 1], [1, 5, 0]])
+    shares = [[0, 0.2], [0, 0.2], [5 / 6, 0]]
+    numbers = [[1, 0, 1], [3 / 19, 0, 0.2], [0, 1, 0]]
+    seen = {name: Ratios(DEFAULT, name).features(points) for name in ("shares", "raw", "both")}
+    assert seen["shares"] == pytest.approx(np.array(shares))
+    assert seen["raw"] == pytest.approx(np.array(numbers))
+    assert seen["both"] == pytest.approx(np.hstack([shares, numbers]))
+    fixed = Ratios({"a": (3, 3), "b": (0, 2)}, "raw")  # a number that cannot be another one says nothing
+    assert fixed.features(np.array([[3.0, 1.0]])).tolist() == [[0.0, 0.5]]
+
+
+def test_where_numbers_are_seen_equal_proportions_are_different_points():
+    points = np.array([[20.0, 0, 5], [4, 0, 1]])
+    for name in ("raw", "both"):
+        assert Ratios(DEFAULT, name).canonical(points).tolist() == points.tolist()
 
 
 @pytest.mark.parametrize("size", [1, 5, 12, 20])

@@ -139,16 +139,18 @@ def test_a_space_that_is_used_up_still_gets_proposals():
 
 
 def test_it_works_in_any_study_with_numbers_and_names():
-    study = optuna.create_study(sampler=GPHedgeSampler(0, initial=3))
-
     def objective(trial):
         x = trial.suggest_float("x", -1.0, 1.0)
         rate = trial.suggest_float("rate", 1e-4, 1.0, log=True)
         kind = trial.suggest_categorical("kind", ["one", "two"])
         return (x - 0.3) ** 2 + (np.log10(rate) + 2) ** 2 / 4 + (kind == "two") * 0.01
 
-    study.optimize(objective, n_trials=12)
-    assert study.best_value < 0.1
+    found = []
+    for seed in range(3):
+        study = optuna.create_study(sampler=GPHedgeSampler(seed, initial=3))
+        study.optimize(objective, n_trials=12)
+        found.append(study.best_value)
+    assert np.median(found) < 0.1
     assert "proposal" in study.trials[-1].user_attrs
 
 

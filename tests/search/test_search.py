@@ -108,13 +108,39 @@ def test_repeated_ratios_are_not_trained_twice():
         return score(ratio)
 
     sampler = optuna.samplers.RandomSampler(seed=0)
-    options = {"primary_bounds": (1, 2), "auxiliary_bounds": (0, 2), "sampler": sampler}
+    options = {"primary_bounds": (1, 2), "auxiliary_bounds": (0, 2), "sampler": sampler, "space": "shares"}
     found = search_ratio(count, TASKS, 30, **options)
     shapes = [tuple(n // math.gcd(*ratio) for n in ratio) for ratio in trained]
     assert len(set(shapes)) == len(shapes) < 30
     assert sum(trial.state == "reused" for trial in found.trials) == 30 - len(trained)
     for trial in found.trials:
         assert trial.value == pytest.approx(score(trial.ratio))
+
+
+@pytest.mark.parametrize("space", ["raw", "both"])
+def test_where_numbers_count_equal_proportions_are_trained_each(space):
+    trained = []
+
+    def count(ratio, seed, report):
+        trained.append(tuple(ratio.values()))
+        return -float(sum(ratio.values()))  # shares say nothing about it
+
+    bounds = {"primary_bounds": (1, 4), "auxiliary_bounds": (0, 4)}
+    found = search_ratio(count, ["rte", "mnli"], 20, space=space, **bounds)
+    assert sorted(trained) == [(a, b) for a in range(1, 5) for b in range(5)]
+    assert {trial.state for trial in found.trials} == {"done"}
+    assert found.ratio == {"rte": 1, "mnli": 0}
+
+
+def test_a_peak_in_the_numbers_is_found_by_who_sees_them():
+    def peak(ratio, seed, report):
+        return -((ratio["rte"] - 12) ** 2) / 400 - ((ratio["mnli"] - 4) ** 2 + (ratio["qqp"] - 4) ** 2) / 25
+
+    def shortfalls(space):
+        return [-search_ratio(peak, TASKS, 15, seed=seed, space=space).value for seed in range(3)]
+
+    assert max(shortfalls("both")) < 0.05  # one step in one number costs 0.04
+    assert sum(shortfalls("both")) < sum(shortfalls("shares"))
 
 
 def test_other_samplers_may_be_used():
@@ -201,6 +227,18 @@ def test_a_study_belongs_to_one_search(tmp_path):
     assert search_ratio(objective, TASKS, 1, storage, seed=1, name="mine").name == "mine"
 
 
+def test_a_study_from_before_there_was_a_choice_saw_shares(tmp_path):
+    storage = f"sqlite:///{tmp_path}/study.db"
+    search_ratio(objective, TASKS, 2, storage, space="shares", name="old")
+    study = optuna.load_study(study_name="old", storage=storage)
+    settings = study.user_attrs["rota"]
+    del settings["space"]
+    study.set_user_attr("rota", settings)
+    assert len(search_ratio(objective, TASKS, 3, storage, space="shares", name="old").trials) == 3
+    with pytest.raises(RotaError, match=r"another search: space shares there, both here"):
+        search_ratio(objective, TASKS, 3, storage, name="old")
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -210,6 +248,7 @@ def test_a_study_belongs_to_one_search(tmp_path):
         ({"primary_bounds": (5, 1)}, "low ≤ high for primary_bounds"),
         ({"auxiliary_bounds": (0.5, 2)}, "whole numbers"),
         ({"sampler": "gp_hedge"}, "Unknown sampler 'gp_hedge'. Did you mean 'gp-hedge'"),
+        ({"space": "share"}, "Unknown space 'share'. Did you mean 'shares'"),
         ({"storage": "study.db"}, "A storage is a database URL"),
         ({"storage": "nonsense://secret@host"}, "driver that is not installed"),
     ],

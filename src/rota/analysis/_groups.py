@@ -17,7 +17,7 @@ HARMLESS = {
 }
 """Fields that runs of one group may differ in: the seed, and how a run was executed."""
 
-CHOOSING = {"autosem"}
+CHOOSING = {"autosem", "autosem@paper", "educated-guess"}
 """Methods that choose among the tasks of the plan, each seed for itself."""
 
 SAME = 1e-9  # by how much shares of one mixture may differ

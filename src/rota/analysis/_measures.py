@@ -13,7 +13,7 @@ from rota.analysis._data_use import data_used
 from rota.analysis._groups import counted_tasks
 from rota.analysis._run_history import AVERAGE, read_history
 from rota.errors import RotaError, unknown_name
-from rota.runlog import INNER, STAGE_1, Run
+from rota.runlog import INNER, SELECTION, STAGE_1, Run, SelectionRecord, read_record
 from rota.search import Beliefs
 
 
@@ -172,10 +172,32 @@ def _alpha(run: Run, _: str, name: str) -> float | None:
     return float(alphas[wanted - 1]) if 0 < wanted <= len(alphas) and alphas[wanted - 1] is not None else None
 
 
-def _utility(run: Run, _: str, task: str) -> float | None:
+def _selected(run: Run) -> tuple[dict[str, float], list[str] | None]:
+    """The utilities by which stage 1 of AutoSeM chose, and whom; None where it has not chosen."""
     stage = run.folder / INNER / STAGE_1
-    found = Beliefs.of(Run(stage if stage.is_dir() else run.folder)).averaged
-    return found.get(task)
+    bandit = Run(stage if stage.is_dir() else run.folder)
+    beliefs = Beliefs.of(bandit)
+    if not (bandit.folder / SELECTION).is_file():
+        return beliefs.averaged, None
+    told = read_record(bandit.folder / SELECTION, SelectionRecord)
+    last = dict(told).get("rule", {}).get("utility") == "last"
+    return beliefs.last if last else beliefs.averaged, told["chosen"]
+
+
+def _utility(run: Run, _: str, task: str) -> float | None:
+    return _selected(run)[0].get(task)
+
+
+def _ahead(run: Run, _: str, task: str) -> float | None:
+    utilities = _selected(run)[0]
+    others = [value for name, value in utilities.items() if name != task]
+    return utilities[task] - max(others) if task in utilities and others else None
+
+
+def _chosen(run: Run, _: str, task: str) -> float | None:
+    """1 or 0; None where it was no candidate."""
+    utilities, chosen = _selected(run)
+    return None if chosen is None or task not in utilities else float(task in chosen)
 
 
 MEASURES: dict[str, RunMeasure] = {
@@ -199,6 +221,8 @@ MEASURES: dict[str, RunMeasure] = {
     "weight": RunMeasure("probability of a task at a share of the updates, such as rte@0.5", _weight),
     "alpha": RunMeasure("α of a task in a round of αVIL, such as rte@1; the last for rte alone", _alpha, "factor"),
     "reached": RunMeasure("updates until the average dev score is this high", _reached, "updates"),
-    "utility": RunMeasure("utility of a task at the end of stage 1 of AutoSeM", _utility),
+    "utility": RunMeasure("utility of a task by which stage 1 of AutoSeM chose", _utility),
+    "ahead": RunMeasure("that utility above the highest of any other task", _ahead),
+    "chosen": RunMeasure("how often stage 1 of AutoSeM chose a task", _chosen),
 }
 """What a claim may be about, by name."""

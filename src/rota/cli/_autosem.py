@@ -15,7 +15,7 @@ from rota.cli._fields import numbers, refuse_decided, with_option_flags, with_pl
 from rota.cli._tables import mean_and_spread, number
 from rota.cli._workers_flags import Jobs, On, needs_of
 from rota.comparisons import ALONE, Cell, train_cells
-from rota.errors import RotaError
+from rota.errors import RotaError, unknown_name
 from rota.methods import METHODS, ratio_found
 from rota.names import folder_name
 from rota.plans import Plan, make_plan, merge_fields
@@ -24,9 +24,11 @@ from rota.search import load_optuna, mean_random_share
 from rota.workers import HERE, open_workers, read_place
 
 AUTOSEM = METHODS["autosem"]
-DECIDED = {"method", "seed", "budget"}
+KINDS = ("autosem", "autosem@paper")
+"""The method and its presets."""
+DECIDED = {"seed", "budget"}
 """Fields of a plan that are not for the caller."""
-OWN, CHANCE, SINGLE = "autosem", "random ratio", "target alone"
+CHANCE, SINGLE = "random ratio", "target alone"
 
 
 @with_plan_flags(
@@ -48,11 +50,14 @@ OWN, CHANCE, SINGLE = "autosem", "random ratio", "target alone"
 def autosem(
     target: Annotated[str, typer.Option(help="the task that is to be helped")],
     seeds: Annotated[str, typer.Option(metavar="A,B,…", help="everything once for each of these")] = "0",
-    seeds_per_ratio: Annotated[int, typer.Option(min=1, metavar="N", help="trainings with each ratio")] = 1,
+    method: Annotated[str, typer.Option(metavar="NAME", help=" or ".join(KINDS))] = AUTOSEM.name,
+    seeds_per_ratio: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="trainings with each ratio [dim](1; 2 as printed)[/dim]")
+    ] = None,
     no_select: Annotated[bool, typer.Option("--no-select", help="without stage 1: search over all candidates")] = False,
     no_search: Annotated[bool, typer.Option("--no-search", help="without stage 2: a grid of as many ratios")] = False,
     baselines: Annotated[bool, typer.Option(help="train a random ratio and the target alone, too")] = True,
-    out: Annotated[Path | None, typer.Option(help="folder for the runs [dim](runs/autosem-TARGET)[/dim]")] = None,
+    out: Annotated[Path | None, typer.Option(help="folder for the runs [dim](runs/METHOD-TARGET)[/dim]")] = None,
     jobs: Jobs = None,
     on: On = HERE,
     dry_run: DryRun = False,
@@ -64,32 +69,35 @@ def autosem(
 
     rota autosem --target left --tasks digits --seeds 0,1,2
 
-    More of its settings are options of method autosem, such as --option top=3 (see `rota methods`). Interrupted, the
-    same command goes on. With --jobs or --on, seeds and baselines are trained at the same time.
+    As the paper prints it: --method autosem@paper. More of its settings are options of these methods, such as --option
+    top=3 (see `rota methods`). Interrupted, the same command goes on. With --jobs or --on, seeds and baselines are
+    trained at the same time.
     """
     refuse_decided("autosem", DECIDED, fields)
+    if method not in KINDS:
+        raise unknown_name("method of `rota autosem`", method, KINDS)
     if not read_place(on).waits:
         raise RotaError("`rota autosem` waits for its runs. Found wait=no. Leave it out.")
     load_optuna()  # before any data is read
-    own: dict[str, Any] = {**options, "seeds": seeds_per_ratio}
+    own: dict[str, Any] = {**options} if seeds_per_ratio is None else {**options, "seeds": seeds_per_ratio}
     own |= {"select": False} if no_select else {}
     own |= {"sampler": "grid"} if no_search else {}
-    common = merge_fields({"options": own}, fields, {"target": target, "method": "autosem"})
+    common = merge_fields({"options": own}, fields, {"target": target, "method": method})
     listed = numbers(seeds, "seeds")
     if not listed:
         raise RotaError("--seeds expects at least one number. Found none.")
     plans = {seed: make_plan({**common, "seed": seed}, "the flags") for seed in listed}
-    folder = out or Path("runs") / f"autosem-{folder_name(target, 'target')}"
+    folder = out or Path("runs") / f"{method}-{folder_name(target, 'target')}"
     tell(f"{folder}: reading {', '.join(plans[listed[0]].tasks)}")
     from rota.plans import candidates_of  # late: they load torch and plotly
     from rota.report import refuse_without_packages, write_report
 
     refuse_without_packages()
     console = open_console()
-    variants: dict[str, dict[str, Any]] = {OWN: {}}
+    variants: dict[str, dict[str, Any]] = {method: {}}
     if baselines:
         first = plans[listed[0]]
-        tasks = candidates_of(first, AUTOSEM.checked(first.options).candidates)[0]
+        tasks = candidates_of(first, METHODS[method].checked(first.options).candidates)[0]
         variants |= {CHANCE: {"method": "random-ratio", "options": {}, "only": tuple(tasks)}}
         variants |= {SINGLE: {"method": "singletask", "options": {}}}
     if dry_run:
@@ -105,7 +113,7 @@ def autosem(
     ]
     _train(cells, folder, on, jobs)
     runs = {variant: [Run(_place(folder, variant, seed)) for seed in listed] for variant in variants}
-    console.print(_ratios(runs[OWN]))
+    console.print(_ratios(runs[method]))
     console.print(_scores(runs, target))
     page = folder / "report.html"
     write_report([run for own in runs.values() for run in own], page)

@@ -14,6 +14,7 @@ from rich.table import Table
 from rota.cli._console import open_console
 from rota.cli._fields import pairs
 from rota.errors import RotaError, nearest
+from rota.pretrained import BILSTMS
 
 if TYPE_CHECKING:
     from rota.models.core import Amount, Counted, Pretrained
@@ -43,12 +44,13 @@ def parameters(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
 ) -> None:
-    """Count the parameters of CA-MTL and of adapters around an encoder, or of the model of a run, part by part.
+    """Count the parameters of CA-MTL, of adapters or of a BiLSTM around an encoder, or of the model of a run, by part.
 
     Of an encoder its config alone is read, never its weights.
 
     rota parameters large --tasks 8 --adapter houlsby:size=256
     rota parameters roberta-base --parts released --parts norm=off
+    rota parameters bilstm-1024
     """
     counts = _counts(model, tasks, adapter or [], parts or [])
     if as_json:
@@ -90,6 +92,8 @@ def _of_encoder(name: str, tasks: int, adapters: list[str], parts: list[str]) ->
     from rota.models.core import count_parameters, outline
 
     kind, _, inner = name.partition(":")
+    if kind in BILSTMS:
+        return _of_bilstm(kind, inner or "minilm", tasks, [*adapters, *parts])
     conditional = kind == "camtl"
     place = (inner or "minilm") if conditional else name
     plain = outline(place)
@@ -97,6 +101,14 @@ def _of_encoder(name: str, tasks: int, adapters: list[str], parts: list[str]) ->
     if conditional or plain.stack.like_bert:
         found["camtl"] = conditional_counts(plain, tasks)
     return found | _with_parts(lambda: outline(place), tasks, adapters, parts)
+
+
+def _of_bilstm(kind: str, encoder: str, tasks: int, more: list[str]) -> dict[str, Counted]:
+    from rota.models import bilstm_counts  # late: it loads torch
+
+    if more:
+        raise RotaError(f"--adapter and --parts expect an encoder of layers. Found {kind}, which takes none.")
+    return {kind: bilstm_counts(kind, encoder, tasks)}
 
 
 def _with_parts(

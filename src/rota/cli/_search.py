@@ -43,6 +43,7 @@ SHOWN = 10  # ratios in the table
         "auxiliary",
         "primary",
         "sampler",
+        "space",
         "simplex",
         "seeds_per_ratio",
         "batch_size",
@@ -50,16 +51,15 @@ SHOWN = 10  # ratios in the table
     ],
     decided=DECIDED,
 )
-@with_option_flags(AUTOSEM.options, "trials", "sampler", "primary", "auxiliary", "pruning", "storage")
+@with_option_flags(
+    AUTOSEM.options, "trials", "sampler", "space", "initial", "primary", "auxiliary", "pruning", "storage"
+)
 def search(
     selected: Annotated[
         Path | None, typer.Argument(help="a folder of `rota select`: its tasks, target and settings")
     ] = None,
     seeds_per_ratio: Annotated[int, typer.Option(min=1, metavar="N", help="trainings with each ratio")] = 1,
     simplex: Annotated[bool, typer.Option("--simplex", help="shares that sum to one instead of whole numbers")] = False,
-    initial: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="random ratios first [dim](a third, at most 5)[/dim]")
-    ] = None,
     budget_steps: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="begin no trial after this number of updates")
     ] = None,
@@ -115,7 +115,8 @@ def search(
         "sampler": own.sampler,
         "primary_bounds": own.primary,
         "auxiliary_bounds": own.auxiliary,
-        "initial": initial,
+        "space": own.space,
+        "initial": own.initial,
         "budget_steps": budget_steps,
         "pruning": own.pruning,
         "name": name,

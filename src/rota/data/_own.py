@@ -42,7 +42,7 @@ USUAL_COLUMNS = {"tagging": {"text": "words", "label": "tags"}}
 
 
 class OwnTask(BaseModel):
-    """One task of a YAML file. Paths are relative to the file."""
+    """One task of a YAML file. Paths are relative to the file, or to the folder with data sets."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -51,6 +51,9 @@ class OwnTask(BaseModel):
     train: str | None = Field(None, description="file, or folder of a `datasets` data set with a split `train`")
     dev: str | float | None = Field(None, description="file, or the share of the training rows that is cut off for it")
     test: str | None = None
+    together: str | None = Field(
+        None, description="column whose equal values stay together where `dev` is a share, such as a premise"
+    )
     text: Columns = Field(
         ("text",), max_length=2, description="column of the text, or two columns; of tagging `words` by default"
     )
@@ -119,7 +122,7 @@ def own_task(fields: Mapping[str, Any], source: str, folder: Path) -> OwnTask:
 
 def raw_own(own: OwnTask, reading: Reading) -> RawTask:
     """The task as it is written; labels and choices that its file does not name are looked up in the rows."""
-    splits = _splits(own)
+    splits = _splits(own, reading.folder)
     source = splits.get("train") or next(iter(splits.values()))
     form = _form(own, _scan(own, source.whole if isinstance(source, Cut) else source, reading))
     return RawTask(own.name, form, splits)
@@ -128,7 +131,8 @@ def raw_own(own: OwnTask, reading: Reading) -> RawTask:
 def load_own(own: OwnTask, reading: Reading) -> Task:
     """The task, tokenised."""
     task = load_text_task(raw_own(own, reading), reading)
-    spec = {**own.model_dump(mode="json"), "labels": list(getattr(task.kind, "names", ())) or None}
+    said = own.model_dump(mode="json", exclude=set() if own.together else {"together"})
+    spec = {**said, "labels": list(getattr(task.kind, "names", ())) or None}
     return Task(
         own.name,
         task.kind,
@@ -151,9 +155,11 @@ def own_form(notes: Mapping[str, Any], path: Path) -> tuple[Form, list[Read]]:
     return form, [*tables, own.layout] if own.kind in LAYOUTS else []
 
 
-def _splits(own: OwnTask) -> dict[str, Any]:
+def _splits(own: OwnTask, data: Path | None) -> dict[str, Any]:
     given = {"train": own.train, "dev": own.dev, "test": own.test}
-    splits: dict[str, Any] = {name: _split(own, name, value) for name, value in given.items() if isinstance(value, str)}
+    splits: dict[str, Any] = {
+        name: _split(own, name, value, data) for name, value in given.items() if isinstance(value, str)
+    }
     if not splits:
         raise RotaError(f"Task '{own.name}' expects files for train, dev or test. Found none.")
     if isinstance(own.dev, float | int):
@@ -163,12 +169,17 @@ def _splits(own: OwnTask) -> dict[str, Any]:
                 f"Found {own.dev}."
             )
         whole = splits["train"]
-        splits |= {"train": Cut(whole, own.dev, own.name, False), "dev": Cut(whole, own.dev, own.name, True)}
+        parts = {"train": False, "dev": True}
+        splits |= {name: Cut(whole, own.dev, own.name, inside, own.together) for name, inside in parts.items()}
+    elif own.together is not None:
+        raise RotaError(f"Task '{own.name}' expects dev to be a share where it names `together`. Found {own.dev}.")
     return splits
 
 
-def _split(own: OwnTask, name: str, value: str) -> Split | Folder:
+def _split(own: OwnTask, name: str, value: str, data: Path | None) -> Split | Folder:
     path = Path(own.folder) / value
+    if data is not None and not path.exists() and (data / value).exists():
+        path = data / value
     if path.is_dir():
         return Folder(path, name)
     if not path.is_file():

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rota.data._cache import content_of
 from rota.data._files import Record, Tally, needed
 from rota.errors import RotaError
@@ -17,27 +15,51 @@ from rota.seeds import generator
 
 @dataclass(frozen=True)
 class Cut:
-    """A part of another split, chosen at random but always the same."""
+    """A part of another split, chosen at random but always the same.
+
+    Args:
+        whole: The other split.
+        share: Which share of its rows is cut off.
+        name: Of the task.
+        inside: Whether this is the part that is cut off, or what it leaves.
+        together: A column whose equal values stay in one part: the share is then about right.
+    """
 
     whole: Any
     share: float
     name: str
     inside: bool
+    together: str | None = None
 
     def records(self, tally: Tally) -> Iterator[Record]:
-        total = sum(1 for _ in self.whole.records(Tally()))
-        if total < 2:
-            raise RotaError(f"{self.origin}: expected two rows or more, to cut a dev split off. Found {total}.")
-        count = min(max(1, round(self.share * total)), total - 1)
-        inside = np.zeros(total, dtype=bool)
-        inside[generator(0, "dev", self.name).permutation(total)[:count]] = True
+        inside = self._inside()
         for number, record in enumerate(self.whole.records(tally)):
             if inside[number] == self.inside:
                 yield record
 
+    def _inside(self) -> list[bool]:
+        """For each row whether it is cut off: whole groups in random order, until they are enough."""
+        groups: dict[Any, list[int]] = {}
+        for number, record in enumerate(self.whole.records(Tally())):
+            groups.setdefault(record.get(self.together) if self.together else number, []).append(number)
+        if len(groups) < 2:
+            what = f"values in column '{self.together}'" if self.together else "rows"
+            raise RotaError(f"{self.origin}: expected two {what} or more, to cut a dev split off. Found {len(groups)}.")
+        rows = list(groups.values())
+        total = sum(map(len, rows))
+        inside, left = [False] * total, round(self.share * total)
+        for place, number in enumerate(generator(0, "dev", self.name).permutation(len(rows))[:-1]):
+            if place and left < len(rows[number]):
+                break
+            left -= len(rows[number])
+            for row in rows[number]:
+                inside[row] = True
+        return inside
+
     @property
     def content(self) -> str:
-        return f"{self.whole.content}:{self.share}:{self.name}:{self.inside}"
+        together = f":{self.together}" if self.together else ""
+        return f"{self.whole.content}:{self.share}:{self.name}:{self.inside}{together}"
 
     @property
     def origin(self) -> str:

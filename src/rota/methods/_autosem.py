@@ -8,9 +8,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from rota.errors import RotaError
-from rota.limits import Count, Whole
+from rota.limits import Count, Positive, Whole
 from rota.methods._method import Method, Recipe, RunContext, Stage
 from rota.methods._options import Options
+from rota.methods._presets import preset
 from rota.methods._ratio import find_ratio, shown
 from rota.methods._thompson import ThompsonOptions
 from rota.policies import Cycle
@@ -31,6 +32,18 @@ class SearchOptions(RatioOptions):
     trials: int = Field(20, ge=1, description="Number of ratios to try.")
     seeds: int = Field(1, ge=1, description="Number of runs with each ratio.")
     sampler: Literal["gp-hedge", "random", "grid"] = Field("gp-hedge", description="How ratios are proposed.")
+    space: Literal["shares", "raw", "both"] = Field(
+        "both",
+        description="What the Gaussian process sees of a ratio: shares of the tasks, the numbers of batches as they "
+        "are (raw), or both. With shares, equal proportions are trained once.",
+    )
+    initial: int | None = Field(
+        None, ge=1, description="Number of random ratios before the model is asked; by default a third, at most 5."
+    )
+    measure: Literal["score", "accuracy"] = Field(
+        "score", description="What of the target's dev rows decides: its score, or its accuracy whatever its score is."
+    )
+    trial_steps: int | None = Field(None, ge=1, description="Updates of a trial; by default those of the run.")
     pruning: bool = Field(True, description="Stop trials that are in the lowest quarter after a third of their steps.")
     storage: str | None = Field(
         None, description="Optuna storage: sqlite:///FILE, postgresql://…, journal:FILE; in the run folder by default."
@@ -55,37 +68,51 @@ class AutoSeMOptions(SelectOptions, SearchOptions):
     select: bool = Field(True, description="Whether to run stage 1; if not, all candidates are searched over.")
     round: int = ThompsonOptions.model_fields["round"]
     decay: float = ThompsonOptions.model_fields["decay"]
+    prior: tuple[Positive, Positive] = ThompsonOptions.model_fields["prior"]
+    primary_prior: tuple[Positive, Positive] = ThompsonOptions.model_fields["primary_prior"]
     reward: Literal["ge", "gt", "gain"] = ThompsonOptions.model_fields["reward"]
     floor: float = Field(FLOOR, ge=0, lt=1, description=ThompsonOptions.model_fields["floor"].description)
-    trial_steps: int | None = Field(None, ge=1, description="Updates of a trial; by default those of the run.")
 
 
 def _autosem(options: AutoSeMOptions, context: RunContext) -> Recipe:
+    ready_to_search("autosem")  # before a whole stage is trained, and then the next one cannot begin
     assert context.target is not None, "it needs one"
-    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
-        raise RotaError("Method 'autosem' expects one process. Start several searches on one storage instead.")
-    load_optuna()  # before a whole stage is trained, and then the next one cannot begin
     inner, tasks = context.trainer, _candidates(options, context)
     chosen = [context.target, *(task for task in tasks if task != context.target)]
     if len(chosen) < 2:
         raise RotaError(f"Method 'autosem' expects candidates beside the target '{context.target}'. Found none.")
     if options.select:
         inner.say(f"stage 1: {options.rounds} rounds of {options.round} updates, for {context.target}")
-        run = inner.train(STAGE_1, **_first_stage(options, tasks))
+        run = inner.train(STAGE_1, **_first_stage(options, tasks), **_judged(options, context))
         chosen = select_from(run, options.top, options.above, options.utility).chosen
         inner.say(f"stage 1 chose {', '.join(chosen[1:]) or 'nobody'}")
+    return with_found_ratio(options, context, chosen)
+
+
+def ready_to_search(method: str) -> None:
+    """Refuse what a search inside of a run cannot do."""
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise RotaError(f"Method '{method}' expects one process. Start several searches on one storage instead.")
+    load_optuna()
+
+
+def with_found_ratio(options: SearchOptions, context: RunContext, chosen: list[str]) -> Recipe:
+    """Stage 2: the tasks in the ratio that a search finds, the target first."""
+    inner = context.trainer
     if len(chosen) == 1:
-        return Recipe(Cycle({context.target: 1}))
+        return Recipe(Cycle({chosen[0]: 1}))
     inner.say(f"stage 2: {options.trials} ratios of {':'.join(chosen)}")
     found = find_ratio(
         inner.inside(STAGE_2),
         chosen,
         options.trials,
-        changes={"steps": options.trial_steps or context.steps},
+        changes={"steps": options.trial_steps or context.steps, **_judged(options, context)},
         storage=options.storage,
         seed=context.seed + 1,  # the score of the last training is then not the one by which its ratio was chosen
         seeds_per_point=options.seeds,
         sampler=options.sampler,
+        space=options.space,
+        initial=options.initial,
         primary_bounds=options.primary,
         auxiliary_bounds=options.auxiliary,
         pruning=options.pruning,
@@ -96,10 +123,24 @@ def _autosem(options: AutoSeMOptions, context: RunContext) -> Recipe:
     return Recipe(Cycle({task: int(count) for task, count in found.ratio.items() if count}))
 
 
+def _judged(options: SearchOptions, context: RunContext) -> dict[str, Any]:
+    """Fields of the plans of both stages in which the target is not judged by its score."""
+    if options.measure == "score":
+        return {}
+    assert context.target is not None
+    own = {task: changes.model_dump(mode="json") for task, changes in context.trainer.plan.per_task.items()}
+    return {"per_task": {**own, context.target: {**own.get(context.target, {}), "metrics": [options.measure]}}}
+
+
+BANDIT = {"round", "decay", "prior", "primary_prior", "reward", "floor"}
+"""Options that stage 1 shares with method thompson."""
+
+
 def _first_stage(options: AutoSeMOptions, tasks: list[str]) -> dict[str, Any]:
     """What is different in the plan of the first stage."""
-    bandit = options.model_dump(include={"round", "decay", "reward", "floor"})
-    return {"method": "thompson", "options": bandit, "steps": options.rounds * options.round, "only": tasks}
+    bandit = options.model_dump(mode="json", include=BANDIT)
+    steps = options.rounds * options.round  # however long the score stays the same: that, too, is heard
+    return {"method": "thompson", "options": bandit, "steps": steps, "patience": None, "only": tasks}
 
 
 def _outlook(options: AutoSeMOptions, context: RunContext) -> tuple[list[Stage], Recipe]:
@@ -107,10 +148,16 @@ def _outlook(options: AutoSeMOptions, context: RunContext) -> tuple[list[Stage],
     load_optuna()
     tasks = _candidates(options, context)
     stages = [Stage(STAGE_1, _first_stage(options, tasks))] if options.select else []
+    trials, final = searched(options, context, tasks)
+    return [*stages, trials], final
+
+
+def searched(options: SearchOptions, context: RunContext, tasks: list[str]) -> tuple[Stage, Recipe]:
+    """The trainings of a search among these tasks, and one that costs as much as the last: an even ratio."""
     even = dict.fromkeys(tasks, 1)
     trial = {"method": "cycle", "options": {"weights": even}, "only": tasks}
     steps = {"steps": options.trial_steps or context.steps}
-    return [*stages, Stage(STAGE_2, {**trial, **steps}, options.trials * options.seeds)], Recipe(Cycle(even))
+    return Stage(STAGE_2, {**trial, **steps}, options.trials * options.seeds), Recipe(Cycle(even))
 
 
 def ratio_found(run: Run) -> dict[str, int]:
@@ -144,14 +191,25 @@ def _random_ratio(options: RatioOptions, context: RunContext) -> Recipe:
     return Recipe(Cycle(ratio))
 
 
+OURS = Method(
+    "autosem",
+    "a bandit selects auxiliary tasks, then a search over whole runs finds their ratio",
+    _autosem,
+    "Guo et al. 2019",
+    ("target",),
+    _outlook,
+)
 AUTOSEM = [
-    Method(
-        "autosem",
-        "a bandit selects auxiliary tasks, then a search over whole runs finds their ratio",
-        _autosem,
-        "Guo et al. 2019",
-        ("target",),
-        _outlook,
+    OURS,
+    preset(
+        OURS,
+        "autosem@paper",
+        "autosem as printed: utilities at the end, accuracy, the ratio itself, two runs with each",
+        "Guo et al. 2019; the forgetting rate of the released code",
+        {
+            **{"decay": 0.3, "primary_prior": (1.0, 1.0), "floor": 0.0, "utility": "last"},
+            **{"measure": "accuracy", "space": "raw", "initial": 10, "seeds": 2, "pruning": False},
+        },
     ),
     Method(
         "random-ratio",

@@ -179,6 +179,7 @@ class _Teller:
             "trials": self.trials,
             "steps": self.steps,
             "sampler": self.options.get("sampler", "gp-hedge"),
+            "space": search.space.seen,
             "seed": self.options.get("seed", 0),
             "tried": [
                 {

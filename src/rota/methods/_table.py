@@ -10,6 +10,7 @@ from rota.methods._active import ACTIVE
 from rota.methods._auto import AUTO
 from rota.methods._autosem import AUTOSEM
 from rota.methods._counterfactual import COUNTERFACTUAL
+from rota.methods._educated_guess import EDUCATED_GUESS
 from rota.methods._exp3s import EXP3S
 from rota.methods._method import Method
 from rota.methods._mixtures import MIXTURES
@@ -20,7 +21,7 @@ from rota.methods._target import TARGETED
 from rota.methods._thompson import THOMPSON
 from rota.plugins import PluginTable
 
-FAMILIES = (MIXTURES, AUTO, EXP3S, COUNTERFACTUAL, ACTIVE, PICKED, TARGETED, THOMPSON, AUTOSEM)
+FAMILIES = (MIXTURES, AUTO, EXP3S, COUNTERFACTUAL, ACTIVE, PICKED, TARGETED, THOMPSON, AUTOSEM, EDUCATED_GUESS)
 
 
 def _method(name: str, found: Any) -> Method:

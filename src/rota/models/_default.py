@@ -6,24 +6,21 @@ from collections.abc import Sequence
 from typing import Literal
 
 from rota.errors import RotaError
+from rota.models._named_bilstm import named_bilstm
 from rota.models.adapters import Adapted, Adapter
 from rota.models.camtl import CAMTL, Parts, PartsFor
 from rota.models.core import (
-    Embeddings,
     Encoder,
-    FrozenLayers,
     LeNet,
-    PairBiLSTM,
     Pooling,
     SmallConv,
     TinyText,
     pretrained,
-    vocabulary_of,
 )
+from rota.pretrained import BILSTMS
 from rota.tasks import Inputs, Pictures, Task, Texts, Tokens
 
-SMALL_DROPOUT, RECURRENT_DROPOUT = 0.1, 0.5
-EMBEDDING_WIDTH = 300
+SMALL_DROPOUT = 0.1
 
 
 def encoder_for(
@@ -41,8 +38,9 @@ def encoder_for(
     Args:
         tasks: What it is for; their inputs must be equal.
         model: "auto": for texts the encoder that the tokenizer belongs to, else a small network that fits the inputs.
-            "lenet": the network of Kourdis et al. 2024, for pictures of 28 x 28. "bilstm" and "bilstm-embeddings": the
-            BiLSTM of Guo et al. 2019, on the layers of a frozen encoder or on its own embeddings. "camtl": the model of
+            "lenet": the network of Kourdis et al. 2024, for pictures of 28 x 28. "bilstm", "bilstm-1024" and
+            "bilstm-embeddings": the BiLSTM of Guo et al. 2019, on the layers of a frozen encoder (512 and 1024 wide, as
+            printed) or on its own embeddings. "camtl": the model of
             Pilault et al. 2021, around a pretrained encoder. Any other name: a pretrained encoder.
         dropout: None: as each encoder has it.
         pooling, hidden, frozen: See `Pretrained`; None: nothing is frozen, half of CA-MTL's layers are, and with an
@@ -55,7 +53,7 @@ def encoder_for(
     ('SmallConv', 'TinyText')
     """
     inputs = _shared_inputs(tasks)
-    small, recurrent = (usual if dropout is None else dropout for usual in (SMALL_DROPOUT, RECURRENT_DROPOUT))
+    small = SMALL_DROPOUT if dropout is None else dropout
     match inputs, model.partition(":")[0]:
         case Pictures(), "lenet":
             return LeNet(dropout or 0.0)
@@ -63,10 +61,8 @@ def encoder_for(
             return SmallConv(side, dropout=small)
         case Tokens(vocabulary, longest), "auto":
             return TinyText(vocabulary, longest, dropout=small)
-        case Texts(name), "bilstm":
-            return PairBiLSTM(FrozenLayers(pretrained(name).transformer), dropout=recurrent)
-        case Texts(name), "bilstm-embeddings":
-            return PairBiLSTM(Embeddings(vocabulary_of(name), EMBEDDING_WIDTH), dropout=recurrent)
+        case Texts(name), kind if kind in BILSTMS:
+            return named_bilstm(kind, name, dropout)
         case Texts(name), "camtl":
             own = pretrained(name, pooling, hidden, dropout)
             names = [task.name for task in tasks]

@@ -24,7 +24,7 @@ def draw_ratio(
     {'rte': 8, 'mnli': 3}
     """
     names = [primary, *(task for task in tasks if task != primary)]
-    space = ratio_space(names, primary_bounds, auxiliary_bounds, simplex=False)
+    space = ratio_space(names, primary_bounds, auxiliary_bounds)
     point = space.draw(generator(seed, "random ratio"), 1)[0]
     return {task: int(count) for task, count in zip(names, point, strict=True)}
 
@@ -36,5 +36,5 @@ def mean_random_share(auxiliaries: int, primary_bounds: Bounds = (1, 20), auxili
     0.23
     """
     names = [str(k) for k in range(auxiliaries + 1)]
-    points = ratio_space(names, primary_bounds, auxiliary_bounds, simplex=False).draw(generator(0, "shares"), DRAWS)
+    points = ratio_space(names, primary_bounds, auxiliary_bounds).draw(generator(0, "shares"), DRAWS)
     return float((points[:, 1] / points.sum(axis=1)).mean())

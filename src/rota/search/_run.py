@@ -98,6 +98,7 @@ def _agree(study: Study, agreement: Agreement) -> None:
     if known is None:
         study.set_user_attr(SETTINGS, agreement.settings)
         return
+    known = {"space": "shares", **known}  # what older searches saw, which did not say so
     wrong = [key for key, value in agreement.settings.items() if known.get(key) != value]
     if wrong:
         said = "; ".join(f"{key} {known.get(key)} there, {agreement.settings[key]} here" for key in wrong)

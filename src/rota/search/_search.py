@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from rota.errors import RotaError, unknown_name
 from rota.search._optuna import load_optuna, quiet
 from rota.search._result import Number, RatioSearch, RatioTrial
-from rota.search._space import Bounds, Mixtures, Ratios, Simplex, Space
+from rota.search._space import Bounds, Mixtures, Ratios, Seen, Simplex, Space
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
@@ -20,6 +20,7 @@ Objective = Callable[[dict[str, Number], int, Report], float]
 OnTrial = Callable[[RatioTrial, RatioSearch], object]
 
 SAMPLERS = ("gp-hedge", "random", "grid")
+SPACES: tuple[str, ...] = get_args(Seen)
 
 
 def search_ratio(
@@ -30,6 +31,7 @@ def search_ratio(
     *,
     primary_bounds: Bounds = (1, 20),
     auxiliary_bounds: Bounds = (0, 5),
+    space: Seen = "both",
     simplex: bool = False,
     seed: int = 0,
     seeds_per_point: int = 1,
@@ -60,7 +62,10 @@ def search_ratio(
         storage: None for memory, a database (`sqlite:///FILE`, `postgresql://…`), `journal:FILE` or `*.journal`.
         primary_bounds: Smallest and largest number of batches of the primary task per cycle.
         auxiliary_bounds: The same of each auxiliary.
-        simplex: Search shares between 0 and 1 that sum to one instead of whole numbers; bounds are not used.
+        space: What the Gaussian process sees of a ratio: `shares` of the tasks, the numbers of batches themselves
+            (`raw`, as in the paper), or `both`. With `shares`, equal proportions such as 20:5 and 4:1 are trained once.
+        simplex: Search shares between 0 and 1 that sum to one instead of whole numbers; bounds and `space` are
+            not used.
         seed: Of the search, and the first seed of the trainings.
         seeds_per_point: Train each ratio with so many seeds (`seed`, `seed + 1`, …) and take the mean. Reports count
             for pruning in the first of them.
@@ -81,12 +86,14 @@ def search_ratio(
     >>> found.ratio
     {'rte': 3, 'mnli': 2}
     """
-    space = ratio_space(tasks, primary_bounds, auxiliary_bounds, simplex)
+    allowed = ratio_space(tasks, primary_bounds, auxiliary_bounds, simplex, space)
     for what, number in (("trials", trials), ("seeds_per_point", seeds_per_point), ("heartbeat", heartbeat)):
         if number < 1:
             raise RotaError(f"search_ratio expects {what} of 1 or more. Found {number}.")
     if isinstance(sampler, str) and sampler not in SAMPLERS:
         raise unknown_name("sampler", sampler, SAMPLERS)
+    if space not in SPACES:
+        raise unknown_name("space", space, SPACES)
     load_optuna()
     from rota.search._run import Agreement, run_search
 
@@ -94,6 +101,7 @@ def search_ratio(
         **(agreed or {}),
         "tasks": list(tasks),
         "bounds": None if simplex else [list(primary_bounds), list(auxiliary_bounds)],
+        "space": "shares" if simplex else space,
         "seed": seed,
         "seeds_per_point": seeds_per_point,
         "sampler": sampler if isinstance(sampler, str) else type(sampler).__name__,
@@ -102,16 +110,18 @@ def search_ratio(
     with quiet():
         return run_search(
             objective,
-            space,
+            allowed,
             agreement,
             storage,
-            _sampler(sampler, space, trials, seed, initial),
+            _sampler(sampler, allowed, trials, seed, initial),
             heartbeat=heartbeat,
             on_trial=on_trial,
         )
 
 
-def ratio_space(tasks: Sequence[str], primary: Bounds, auxiliary: Bounds, simplex: bool) -> Mixtures:
+def ratio_space(
+    tasks: Sequence[str], primary: Bounds, auxiliary: Bounds, simplex: bool = False, seen: Seen = "shares"
+) -> Mixtures:
     if len(tasks) < 2 or len(set(tasks)) < len(tasks):
         raise RotaError(f"search_ratio expects two or more different tasks, the primary first. Found {list(tasks)}.")
     for what, (low, high) in (("primary_bounds", primary), ("auxiliary_bounds", auxiliary)):
@@ -119,7 +129,7 @@ def ratio_space(tasks: Sequence[str], primary: Bounds, auxiliary: Bounds, simple
             raise RotaError(f"search_ratio expects whole numbers 0 ≤ low ≤ high for {what}. Found {(low, high)}.")
     if simplex:
         return Simplex(tasks)
-    return Ratios({task: auxiliary if k else primary for k, task in enumerate(tasks)})
+    return Ratios({task: auxiliary if k else primary for k, task in enumerate(tasks)}, seen)
 
 
 def _sampler(sampler: str | BaseSampler, space: Space, trials: int, seed: int, initial: int | None) -> BaseSampler:

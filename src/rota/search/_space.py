@@ -6,7 +6,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 Bounds = tuple[int, int]
+Seen = Literal["shares", "raw", "both"]
+"""What a model sees of a ratio: the shares of the tasks, the numbers of batches themselves, or both."""
 
 CELLS = 30_000  # up to so many points the acquisition is maximised over all of them
 SAMPLED = 4_000  # otherwise over so many random ones and the neighbours of the best
@@ -65,16 +67,32 @@ def spread(points: Floats, size: int) -> Floats:
 class Mixtures(Space):
     """A space whose points say how much of each task a training gets."""
 
+    seen: Seen = "shares"
+    """What the Gaussian process sees of a point."""
+
     @abstractmethod
     def along(self, point: Floats, k: int) -> Floats:
         """This point with all numbers that its k-th place can have, the others as they are or in their proportion."""
 
 
 class Ratios(Mixtures):
-    """Whole numbers of batches per task, of which at least one is not zero."""
+    """Whole numbers of batches per task, of which at least one is not zero.
 
-    def __init__(self, bounds: Mapping[str, Bounds]) -> None:
+    Args:
+        bounds: Smallest and largest number of each task.
+        seen: What the model sees of them. Where it sees the shares alone, equal proportions are one point.
+
+    >>> points = np.array([[20.0, 0.0, 5.0], [4.0, 0.0, 1.0]])
+    >>> ratios = {seen: Ratios({"rte": (1, 20), "wnli": (0, 5), "mnli": (0, 5)}, seen) for seen in ("shares", "raw")}
+    >>> ratios["shares"].features(points).tolist()
+    [[0.0, 0.2], [0.0, 0.2]]
+    >>> ratios["raw"].features(points).round(2).tolist()
+    [[1.0, 0.0, 1.0], [0.16, 0.0, 0.2]]
+    """
+
+    def __init__(self, bounds: Mapping[str, Bounds], seen: Seen = "shares") -> None:
         self.names = tuple(bounds)
+        self.seen = seen
         self.low = np.array([low for low, _ in bounds.values()])
         self.high = np.array([high for _, high in bounds.values()])
         self._all: Floats | None = None
@@ -115,17 +133,26 @@ class Ratios(Mixtures):
         return ordered
 
     def canonical(self, points: Floats) -> Floats:
-        """20:0:5 and 4:0:1 are one ratio."""
+        """By their shares, 20:0:5 and 4:0:1 are one ratio."""
+        return self._reduced(points) if self.seen == "shares" else points
+
+    @staticmethod
+    def _reduced(points: Floats) -> Floats:
         whole = points.astype(int)
         divisor = np.gcd.reduce(whole, axis=1)
         reduced: Floats = (whole // np.maximum(divisor, 1)[:, None]).astype(float)
         return reduced
 
     def features(self, points: Floats) -> Floats:
-        """Shares of the auxiliaries. A training hears of its ratio through the shares, so scores are smooth in them;
-        the same step from 1 to 2 or from 19 to 20 batches is a large one or none at all."""
+        """Shares of the auxiliaries, numbers of all tasks between their bounds, or both.
+
+        A training hears of its ratio mostly through the shares, in which the same step from 1 to 2 or from 19 to 20
+        batches is a large one or none at all. But of 20:5 and 4:1 the one has longer blocks."""
         shares: Floats = points[:, 1:] / points.sum(axis=1, keepdims=True)
-        return shares
+        if self.seen == "shares":
+            return shares
+        numbers: Floats = (points - self.low) / np.maximum(self.high - self.low, 1)
+        return numbers if self.seen == "raw" else np.hstack([shares, numbers])
 
     def along(self, point: Floats, k: int) -> Floats:
         numbers = np.arange(self.low[k], self.high[k] + 1, dtype=float)
@@ -140,7 +167,7 @@ class Ratios(Mixtures):
                 np.unique(np.linspace(low, high, levels).round()) for low, high in zip(self.low, self.high, strict=True)
             ]
             points = self._smallest_first(np.array(list(itertools.product(*axes))))
-            _, first = np.unique(self.canonical(points), axis=0, return_index=True)
+            _, first = np.unique(self._reduced(points), axis=0, return_index=True)
             if len(first) >= size or levels > np.max(self.high - self.low):
                 return spread(points[np.sort(first)], size)
         raise AssertionError

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
+from rota.models.core._bilstm import PairBiLSTM
 from rota.models.core._features import Encoder
 from rota.models.core._multitask import MultiTaskModel
 from rota.models.core._pretrained import Pretrained
@@ -104,7 +105,7 @@ def count_parameters(model: MultiTaskModel | Encoder, tasks: int | None = None) 
     0.25
     """
     encoder, heads = (model.encoder, model.heads) if isinstance(model, MultiTaskModel) else (model, nn.ModuleDict())
-    parts = encoder.added() if isinstance(encoder, Pretrained) else {}
+    parts = encoder.added() if isinstance(encoder, Pretrained | PairBiLSTM) else {}
     added = {id(parameter) for part in parts.values() for parameter in part}
     if tasks is None:
         tasks = len(heads) or (len(encoder.known) if isinstance(encoder, Pretrained) else 0) or 1

@@ -33,7 +33,8 @@ class PairBiLSTM(Encoder):
         dropout: On what each layer of the BiLSTM reads.
 
     Reference: Guo, Pasunuru & Bansal, "AutoSeM: Automatic Task Selection and Mixing in Multi-Task Learning",
-    section 3.1. The paper uses two layers of 512 (1024 where RTE is the primary task).
+    section 3.1. The paper uses two layers of 512, and of 1024 where RTE is the primary task: models `bilstm` and
+    `bilstm-1024`.
 
     Where this differs from the released code: the second layer reads both directions of the first, whereas theirs are
     two separate stacks, and the four parts stand in the order of the paper. Special tokens are part of a sentence.
@@ -56,6 +57,11 @@ class PairBiLSTM(Encoder):
 
     def describe(self) -> dict[str, Any]:
         return {"type": "PairBiLSTM", "vectors": self.vectors.describe(), **self._recipe}
+
+    def added(self) -> dict[str, list[nn.Parameter]]:
+        """What stands on the vectors, part by part."""
+        parts = {"mix of the layers": self.vectors.added(), "BiLSTM": list(self.lstm.parameters())}
+        return {name: own for name, own in parts.items() if own}
 
     def forward(self, inputs: dict[str, Tensor]) -> Features:
         tokens, mask = inputs["tokens"], inputs["mask"]

@@ -21,6 +21,10 @@ class Vectors(nn.Module):
         """Plain JSON from which it can be made again, without its weights."""
         raise TypeError(f"{type(self).__name__} is a source of vectors that cannot be described")
 
+    def added(self) -> list[nn.Parameter]:
+        """What is trained of it beside vectors that were there before."""
+        return []
+
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         raise TypeError(f"{type(self).__name__} is a source of vectors without a forward pass")
 
@@ -87,6 +91,9 @@ class FrozenLayers(Vectors):
     def describe(self) -> dict[str, Any]:
         pooler = getattr(self.encoder, "pooler", None) is not None
         return {"type": "FrozenLayers", "config": self.encoder.config.to_dict(), "pooler": pooler}
+
+    def added(self) -> list[nn.Parameter]:
+        return [self.scalars, self.factor]
 
     def train(self, mode: bool = True) -> FrozenLayers:
         """Sets the mode of the mix; the encoder remains in evaluation mode."""
