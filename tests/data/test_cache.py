@@ -14,8 +14,9 @@ from text_tools import assert_refuses, halves, reading_in, tsv, whole_batch, wri
 
 from rota.data import Reading, load_tasks
 from rota.data._arrays import ArrayWriter, open_arrays
-from rota.data._cache import content_of, default_cache, kept
+from rota.data._cache import content_of, kept
 from rota.data._tokenizer import Tokenizer
+from rota.packaged import default_cache
 
 RTE = ["index", "sentence1", "sentence2", "label"]
 ROWS = [[0, "the cat", "a cat", "entailment"], [1, "the dog", "it ran", "not_entailment"]]

@@ -53,6 +53,13 @@ def test_what_is_asked_for_is_done():
         assert (found.every, found.rows, found.all_at_end) == (every, rows, False)
 
 
+def test_where_the_rows_are_given_there_are_no_more_evaluations_than_a_quarter_pays_for():
+    # 30 steps of 2 rows pay for 60 rows; 200 tasks of one row each are looked at before, and once at the end.
+    assert budget([(20, 10)] * 200, batch=2, steps=30, eval_rows=1).every == 30
+    # 300 steps pay for 600: three times 200, one of which comes first.
+    assert budget([(20, 10)] * 200, batch=2, steps=300, eval_rows=1).every == 150
+
+
 @given(
     sizes=st.lists(st.tuples(st.integers(1, 5000), st.integers(0, 5000)), min_size=1, max_size=6),
     steps=st.integers(1, 3000),

@@ -19,6 +19,7 @@ from rota.tasks import (
     KINDS,
     MASKED,
     Answer,
+    Causal,
     Classification,
     Cloze,
     GroupedAnswers,
@@ -45,6 +46,7 @@ EVERY = [
     Answer(best=5, longest=7),
     GroupedAnswers(),
     Cloze(),
+    Causal(7, ("likelihood", "token_accuracy")),
 ]
 OF_CLASSES = [Classification, SpanClassification, MultipleChoice]
 
@@ -196,7 +198,7 @@ def test_the_loss_of_a_span_is_the_mean_of_both_ends(kind):
 
 
 def shape_of_outputs(kind, N, L=5):
-    per_row = {"row": (kind.width,), "spans": (kind.width,), "tokens": (L, kind.width)}
+    per_row = {"row": (kind.width,), "spans": (kind.width,), "tokens": (L, kind.width), "next": (L, kind.width)}
     return (N, kind.choices) if isinstance(kind, MultipleChoice) else (N, *per_row[kind.sees])
 
 
@@ -205,7 +207,7 @@ def some_labels(kind, N, L=5):
         return torch.sort(integers(L, N, 2))[0]
     if isinstance(kind, Regression):
         return logits(N)
-    return integers(kind.width, N, L) if isinstance(kind, Tagging) else integers(2, N)
+    return integers(kind.width, N, L) if isinstance(kind, Tagging | Causal) else integers(2, N)
 
 
 WITH_CLASSES = [kind for kind in EVERY if not isinstance(kind, Regression)]
@@ -353,6 +355,7 @@ LOOKS = {
     "Span": {"start", "end"},
     "Answer": {"answer", "candidates"},
     "Cloze": {"chosen", "probability"},
+    "Causal": {"log_probability", "tokens"},
 }
 
 
@@ -437,7 +440,7 @@ def test_reading_a_kind_does_not_change_its_description():
 
 @pytest.mark.parametrize("description", [{}, {"type": None}, {"type": "Clasification", "classes": 2}, {"type": "Kind"}])
 def test_unknown_kinds_are_refused(description):
-    with pytest.raises(RotaError, match=r"Unknown kind of task .* Known: Answer, Classification"):
+    with pytest.raises(RotaError, match=r"Unknown kind of task .* Known: Answer, Causal, Classification"):
         kind_from(description)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import string
 import warnings
@@ -28,6 +29,7 @@ from rota.tasks import (
     TensorRows,
     exact_match,
     overlap_f1,
+    rouge_l,
 )
 from rota.tasks._metrics import METRICS, accuracy, correlation, entities, f1, f1_of, macro_f1, matthews, ranks
 
@@ -568,3 +570,21 @@ def test_places_that_fill_up_joined_batches_are_never_answers():
     row_stats = answer_facts(Answer(), np.array([[[1.0, 0.0], [0.0, 1.0]]]))
     joined = {name: torch.nn.functional.pad(tensor, (0, 3), value=IGNORED) for name, tensor in row_stats.items()}
     assert Answer().answers(joined, rows(1, passages=windows)) == Answer().answers(row_stats, rows(1, passages=windows))
+
+
+words = st.lists(st.sampled_from("abc"), max_size=7)
+
+
+@given(words, words)
+def test_rouge_l_is_the_f1_of_the_longest_common_subsequence_by_brute_force(one, other):
+    def subsequences(of):
+        return {part for count in range(len(of) + 1) for part in itertools.combinations(of, count)}
+
+    shared = max(map(len, subsequences(one) & subsequences(other)))
+    wanted = 2 * shared / (len(one) + len(other)) if shared else 0.0
+    assert rouge_l(" ".join(one), " ".join(other)) == pytest.approx(wanted)
+
+
+def test_rouge_l_sees_neither_capitals_nor_punctuation():
+    assert rouge_l("The Rhine, 1,233 km!", "the rhine 1 233 km") == 1.0
+    assert rouge_l("", "the rhine") == 0.0

@@ -13,6 +13,7 @@ from rota.runlog import Ledger
 COST_COLUMNS = {
     "updates": "optimizer steps",
     "train": "examples trained on, forward and backward",
+    "tokens": "tokens whose loss was trained",
     "scored": "examples forwarded to make a signal or to pick candidates",
     "evaluated": "dev examples forwarded by evaluations during training",
     "reported": "dev and test examples forwarded at the end",

@@ -89,9 +89,10 @@ def _take_evaluation(history: RunHistory, line: dict[str, Any], counted: list[st
             if value is not None:
                 found.setdefault(key, {})[step] = value
     known = [results[task] for task in counted if task in results]
-    rows = sum(own.get("n") or 0 for own in known)
-    if rows and all(own.get("loss") is not None for own in known):
-        history.pooled_loss[step] = sum(own["loss"] * own["n"] for own in known) / rows
+    amounts = [own.get("tokens", own.get("n")) or 0 for own in known]  # over which the losses are means
+    if sum(amounts) and all(own.get("loss") is not None for own in known):
+        pairs = zip(known, amounts, strict=True)
+        history.pooled_loss[step] = sum(own["loss"] * amount for own, amount in pairs) / sum(amounts)
     for task, probability in (line.get("mixture") or {}).items():
         if probability is not None:
             history.mixture.setdefault(task, {})[step] = probability

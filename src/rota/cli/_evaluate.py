@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rota.cli._console import open_console
-from rota.cli._tables import number
+from rota.cli._tables import listed, note_left_out, number
 
 
 class ProbeEngine(StrEnum):
@@ -64,14 +64,17 @@ def _table(runs: list[Path], result: dict[str, Any]) -> Table:
     def each(scores: list[float | None]) -> list[str]:
         return [" · ".join(map(number, scores))] if scores else []
 
-    names = escape(", ".join(str(run) for run in runs))
-    table = Table(title=f"{'Mean of ' if singles else ''}{names}: {result['split']} rows", title_justify="left")
+    which = escape(", ".join(str(run) for run in runs))
+    table = Table(title=f"{'Mean of ' if singles else ''}{which}: {result['split']} rows", title_justify="left")
     for column in ("task", "rows", "loss", "score", "metrics", *(["score of each run"] if singles else [])):
         table.add_column(column, justify="right" if column in ("rows", "loss", "score") else "left")
-    for name, own in result["tasks"].items():
+    names, others = listed({name: own["score"] for name, own in result["tasks"].items()})
+    for row, name in enumerate(names):
+        own = result["tasks"][name]
         metrics = " · ".join(f"{metric} {_told(metric, value)}" for metric, value in own["metrics"].items())
         numbers = f"{own['n']:,}", number(own["loss"], 3, scale=1), number(own["score"])
         table.add_row(escape(name), *numbers, metrics, *each([single["tasks"][name]["score"] for single in singles]))
+        note_left_out(table, row, others)
     table.add_section()
     numbers = "", number(result["loss"], 3, scale=1), number(result["average"])
     table.add_row("average", *numbers, "", *each([single["average"] for single in singles]), style="bold")

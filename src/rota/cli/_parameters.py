@@ -133,7 +133,7 @@ def _of_run(folder: str, tasks: int | None) -> dict[str, Counted]:
     from rota.inference import Trained  # late: they load torch
     from rota.models.camtl import count_parameters
 
-    return {"run": count_parameters(Trained(folder).model)}
+    return {"run": count_parameters(Trained(folder).with_heads)}
 
 
 def _table(model: str, counts: dict[str, Counted]) -> Table:

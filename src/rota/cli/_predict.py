@@ -27,6 +27,7 @@ def predict(
         Path,
         typer.Option(help="CSV, TSV, JSON lines or Parquet with the columns of the task; - for JSON lines on stdin"),
     ],
+    tokens: Annotated[int, typer.Option(min=1, help="most tokens in the answer of a language model")] = 64,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="where to write [dim](the terminal)[/dim]")] = None,
 ) -> None:
     """Answer the rows of a file, one JSON object per line, in their order.
@@ -44,7 +45,7 @@ def predict(
             input = Path(folder) / "stdin.jsonl"
             with input.open("wb") as file:
                 shutil.copyfileobj(sys.stdin.buffer, file)
-        answers = trained.predict(task, input)  # wrong input is refused before the output is touched
+        answers = trained.predict(task, input, tokens)  # wrong input is refused before the output is touched
         console = open_console(stderr=True)
         shown = Progress(console=console, transient=True, disable=out is None or not console.is_terminal)
         with _opened(out) as target, shown as bar:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -17,6 +17,30 @@ if TYPE_CHECKING:
     from rota.analysis import Difference, Spread
 
 
+LISTED, OF_EACH_END = 40, 10
+"""Most tasks in a table of the terminal; of more, so many of the best and of the worst."""
+
+
+def listed(scores: Mapping[str, float | None]) -> tuple[list[str], int]:
+    """The tasks that a table lists, and how many it leaves out: all where they are few, in their order; else the worst
+    and the best, by their scores.
+
+    >>> names, others = listed({f"source {number}": number / 100 for number in range(60)})
+    >>> names[0], names[-1], len(names), others
+    ('source 0', 'source 59', 20, 40)
+    """
+    if len(scores) <= LISTED:
+        return list(scores), 0
+    ordered = sorted(scores, key=lambda task: (-1.0 if scores[task] is None else scores[task], task))
+    return [*ordered[:OF_EACH_END], *ordered[-OF_EACH_END:]], len(scores) - 2 * OF_EACH_END
+
+
+def note_left_out(table: Table, row: int, others: int) -> None:
+    """Where tasks are left out, say so between the worst and the best."""
+    if others and row == OF_EACH_END - 1:
+        table.add_row(f"… {others:,} more", style="dim")
+
+
 def score_table(run: Run) -> Table:
     """How one run ended, task by task."""
     best = run.summary["best"]
@@ -26,7 +50,9 @@ def score_table(run: Run) -> Table:
     for column in ("task", "updates", "dev loss", "dev", "test"):
         table.add_column(column, justify="left" if column == "task" else "right")
     test = best["test"]["tasks"]
-    for task, dev in best["dev"]["tasks"].items():
+    names, others = listed({task: dev["score"] for task, dev in best["dev"]["tasks"].items()})
+    for row, task in enumerate(names):
+        dev = best["dev"]["tasks"][task]
         auxiliary = run.info["tasks"][task]["auxiliary"]
         table.add_row(
             escape(task) + (" (auxiliary)" if auxiliary else ""),
@@ -36,6 +62,7 @@ def score_table(run: Run) -> Table:
             number(test[task]["score"] if task in test else None),
             style="dim" if auxiliary else "",
         )
+        note_left_out(table, row, others)
     table.add_section()
     counted = [task for task, info in run.info["tasks"].items() if not info["auxiliary"]]
     tested = best["test"]["average"] if set(counted) <= set(test) else None  # an average over some says little

@@ -118,12 +118,12 @@ class Adapting:
         trained, plan, task = self._learner
         self._plans(plan, None)  # what cannot stand beside is refused before anything is scored
         found = Adaptation(task.name)
-        if isinstance(trained.model.encoder, Conditional):
-            known = [*trained.model.heads, *BEGINNINGS]
+        if isinstance(trained.with_heads.encoder, Conditional):
+            known = [*trained.with_heads.heads, *BEGINNINGS]
             if embedding is not None and embedding not in known:
                 raise unknown_name("beginning of the vector", embedding, known)
             say(f"Scoring what the vector of {task.name} can begin as")
-            found.zero_shot = self._zero_shot(trained.model, task)
+            found.zero_shot = self._zero_shot(trained.with_heads, task)
             best = max(found.zero_shot, key=lambda name: _mean(found.zero_shot[name]))
             found.embedding = embedding or best
         return found
@@ -172,7 +172,7 @@ class Adapting:
         theirs = {
             name: getattr(trained.plan, name) for name in ("model", "longest", "pooling", "head_hidden", "dropout")
         }
-        encoder = trained.model.encoder  # all of it is trained, but for what adapters leave frozen
+        encoder = trained.with_heads.encoder  # all of it is trained, but for what adapters leave frozen
         everything = 0 if isinstance(encoder, Pretrained) and not isinstance(encoder, Adapted) else None
         theirs |= {"data": self.plan.data or trained.plan.data, "freeze": everything}
         plan = self.plan.model_copy(update=theirs)
@@ -180,7 +180,7 @@ class Adapting:
         check_tasks(tasks)
         if len(tasks) != 1:
             raise RotaError(f"Expected one new task. Found {', '.join(task.name for task in tasks)}.")
-        if tasks[0].name in trained.model.heads:
+        if tasks[0].name in trained.with_heads.heads:
             raise RotaError(f"Expected a task that {self.start} does not know yet. Found '{tasks[0].name}'.")
         return trained, plan, tasks[0]
 

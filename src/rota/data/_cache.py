@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import re
 import shutil
 import uuid
@@ -21,13 +20,6 @@ from rota.errors import RotaError
 UNFINISHED = "tmp-"  # how the names of folders begin that are being made
 MakeTokens = Callable[[ArrayWriter], dict[str, Any]]
 """Writes arrays and returns what is to be remembered with them."""
-
-
-def default_cache() -> Path:
-    """`$ROTA_CACHE`, or `rota` in the user's cache folder."""
-    if "ROTA_CACHE" in os.environ:
-        return Path(os.environ["ROTA_CACHE"])
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rota"
 
 
 def kept(cache: Path, name: str, key: Any, make: MakeTokens) -> tuple[Arrays, dict[str, Any]]:

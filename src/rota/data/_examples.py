@@ -41,7 +41,23 @@ class Question:
     references: tuple[str, ...]
 
 
-AnyExample = Example | Sentence | Question
+Turn = tuple[str, str]
+"""Who says what: the role and the content of a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """A prompt and how it goes on; a text alone, which is all completion; or the turns of a conversation."""
+
+    prompt: str = ""
+    completion: str = ""
+    turns: tuple[Turn, ...] = ()
+    choices: tuple[str, ...] = ()
+    where: str = ""
+    side: Mapping[str, float] = field(default_factory=dict)
+
+
+AnyExample = Example | Sentence | Question | Continued
 
 
 class Form(ABC):

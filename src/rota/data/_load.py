@@ -13,7 +13,7 @@ from rota.data._glue import GLUE
 from rota.data._multimnist import TASKS as MULTIMNIST
 from rota.data._multimnist import load_multimnist
 from rota.data._named import NamedTask, RawTask, Reading
-from rota.data._own import OwnTask, load_own, own_tasks, raw_own
+from rota.data._own import AnyOwn, load_own, own_tasks, raw_own
 from rota.data._reading_sets import MRQA, SCITAIL, SNLI, WNUT
 from rota.data._suite import Suite, published
 from rota.data._superglue import SUPERGLUE
@@ -102,10 +102,10 @@ def _published(name: str, suite: Suite) -> NamedTask:
     return task
 
 
-def _asked(names: Sequence[str]) -> tuple[list[str], dict[str, OwnTask], dict[str, Suite]]:
+def _asked(names: Sequence[str]) -> tuple[list[str], dict[str, AnyOwn], dict[str, Suite]]:
     """The names of all tasks that are asked for, those that files describe, and the suites of the others."""
     homes = _homes(names)
-    own: dict[str, OwnTask] = {}
+    own: dict[str, AnyOwn] = {}
     wanted: list[str] = []
     for name in dict.fromkeys(names):
         if is_file(name):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rota.data._arrays import ArrayWriter
-from rota.data._cache import content_of, default_cache, kept
+from rota.data._cache import content_of, kept
 from rota.data._encoding import encode
 from rota.data._examples import AnyExample, Form
 from rota.data._files import Read, Record, Tally
@@ -21,6 +21,7 @@ from rota.data._hub import Hub
 from rota.data._textrows import TextRows
 from rota.data._tokenizer import Tokenizer
 from rota.errors import RotaError
+from rota.packaged import default_cache
 from rota.tasks import Tagging, Task, Texts
 
 FORMAT = 1  # of the arrays in the cache

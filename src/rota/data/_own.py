@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from rota.data._cache import default_cache, kept
+from rota.data._cache import kept
 from rota.data._examples import Form
 from rota.data._files import FORMATS, Read, Record, Tally, reader_for
 from rota.data._forms import Choices, Classified, Scored
@@ -18,8 +18,10 @@ from rota.data._forms_inside import Answered, Tagged
 from rota.data._labels import Labels, label_name
 from rota.data._layouts import read_conll, read_squad, renamed
 from rota.data._named import RawTask, Reading, Split, load_text_task
+from rota.data._own_language import LanguageTask, load_language, sources_of
 from rota.data._own_splits import Cut, Folder
 from rota.errors import RotaError, describe_mistakes, yaml_fault
+from rota.packaged import default_cache
 from rota.settings import refuse_yes
 from rota.tasks import Task
 
@@ -35,6 +37,7 @@ def _named(values: Any) -> Any:
 
 
 Columns = Annotated[tuple[str, ...], BeforeValidator(_listed), Field(min_length=1)]
+LANGUAGE = ("causal",)
 LAYOUTS = {"tagging": (".conll", ".txt", ".iob"), "answer": (".json",)}
 """Ends of the names of files that are no tables, by kind."""
 USUAL_COLUMNS = {"tagging": {"text": "words", "label": "tags"}}
@@ -83,7 +86,10 @@ class OwnTask(BaseModel):
         return read_squad
 
 
-def own_tasks(path: Path) -> list[OwnTask]:
+AnyOwn = OwnTask | LanguageTask
+
+
+def own_tasks(path: Path) -> list[AnyOwn]:
     """The tasks that a YAML file describes: one mapping, or a list of them."""
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for
@@ -93,24 +99,29 @@ def own_tasks(path: Path) -> list[OwnTask]:
         raise RotaError(f"Expected a YAML file with tasks at {path}. Found none ({error.strerror}).") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise RotaError(f"{path}: expected YAML. Found {yaml_fault(error)}.") from error
-    found = []
+    found: list[AnyOwn] = []
     for number, fields in enumerate(content if isinstance(content, list) else [content], start=1):
         if not isinstance(fields, dict):
             raise RotaError(f"{path}: expected fields such as `name: stars`. Found {type(fields).__name__}.")
         source = f"{path}, task {fields.get('name', number)}" if isinstance(content, list) else str(path)
-        found.append(own_task(fields, source, path.parent))
+        own = own_task(fields, source, path.parent)
+        found += sources_of(own) if isinstance(own, LanguageTask) else [own]
     if not found:
         raise RotaError(f"{path}: expected at least one task. Found none.")
     return found
 
 
-def own_task(fields: Mapping[str, Any], source: str, folder: Path) -> OwnTask:
+def own_task(fields: Mapping[str, Any], source: str, folder: Path) -> AnyOwn:
     """One task from plain fields; report every wrong field at once."""
+    language = fields.get("kind") in LANGUAGE
     try:
+        if language:
+            return LanguageTask.model_validate({**fields, "folder": str(folder)})
         usual = USUAL_COLUMNS.get(fields.get("kind", ""), {}) if isinstance(fields.get("kind"), str) else {}
         own = OwnTask.model_validate({**usual, **fields, "folder": str(folder)})
     except ValidationError as error:
-        known = [name for name in OwnTask.model_fields if name != "folder"]
+        model = LanguageTask if language else OwnTask
+        known = [name for name in model.model_fields if name not in ("folder", "layout", "only")]
         raise RotaError(f"{source}: {describe_mistakes(error.errors(), known)}") from error
     twice = sorted({name for name in own.labels or () if (own.labels or ()).count(name) > 1})
     if twice:
@@ -120,16 +131,20 @@ def own_task(fields: Mapping[str, Any], source: str, folder: Path) -> OwnTask:
     return own
 
 
-def raw_own(own: OwnTask, reading: Reading) -> RawTask:
+def raw_own(own: AnyOwn, reading: Reading) -> RawTask:
     """The task as it is written; labels and choices that its file does not name are looked up in the rows."""
+    if isinstance(own, LanguageTask):
+        raise RotaError(f"Expected a task of texts with labels. Found '{own.name}', which is {own.kind}.")
     splits = _splits(own, reading.folder)
     source = splits.get("train") or next(iter(splits.values()))
     form = _form(own, _scan(own, source.whole if isinstance(source, Cut) else source, reading))
     return RawTask(own.name, form, splits)
 
 
-def load_own(own: OwnTask, reading: Reading) -> Task:
+def load_own(own: AnyOwn, reading: Reading) -> Task:
     """The task, tokenised."""
+    if isinstance(own, LanguageTask):
+        return load_language(own, reading)
     task = load_text_task(raw_own(own, reading), reading)
     said = own.model_dump(mode="json", exclude=set() if own.together else {"together"})
     spec = {**said, "labels": list(getattr(task.kind, "names", ())) or None}
@@ -149,6 +164,8 @@ def load_own(own: OwnTask, reading: Reading) -> Task:
 def own_form(notes: Mapping[str, Any], path: Path) -> tuple[Form, list[Read]]:
     """The form of a task from the notes of a run, to predict with it from a file, and readers beside the plain one."""
     own = own_task(notes["own"], "the run", Path())
+    if isinstance(own, LanguageTask):
+        return own.form, []
     form = _form(own, {"labels": list(own.labels or ()), "choices": notes.get("choices", 0)})
     plain = own.kind in USUAL_COLUMNS and path.suffix in FORMATS
     tables = [_also_plain(own, reader_for(path))] if plain else []

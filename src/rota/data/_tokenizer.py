@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,21 @@ class Tokenizer:
     def padding(self) -> int:
         number = self.fast.pad_token_id
         return 0 if number is None else int(number)
+
+    @cached_property
+    def end(self) -> int | None:
+        """The token that ends a text, if there is one."""
+        number = self.fast.eos_token_id
+        return None if number is None else int(number)
+
+    @cached_property
+    def marks(self) -> list[str]:
+        """Texts that stand for no words, such as <|endoftext|>."""
+        return list(self.fast.all_special_tokens)
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """What tokens say, without marks such as the end of a text."""
+        return str(self.fast.decode(tokens, skip_special_tokens=True)).strip()
 
     @property
     def limit(self) -> int:

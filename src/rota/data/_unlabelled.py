@@ -6,10 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from rota.arrays import Ids
 from rota.data._arrays import ArrayWriter
 from rota.data._encoding import encode
-from rota.data._examples import AnyExample, Example, Form
+from rota.data._examples import AnyExample, Continued, Example, Form
 from rota.data._files import FORMATS, Read, Tally, reader_for
+from rota.data._language_encoding import prompt_tokens
+from rota.data._language_form import Continues
 from rota.data._load import named_task
 from rota.data._named import Reading, examples_of
 from rota.data._own import own_form
@@ -60,6 +65,34 @@ class Unlabelled:
             tokenizer = self._reading.tokenizer
             encode(chunk, tokenizer, self._reading.room, writer, self.tally, keep=True, names=names)
             yield TextRows(writer.finish({})[0], tokenizer.padding)
+
+    def prompts(self, most: int, size: int = 1000) -> Iterator[list[Ids]]:
+        """The tokens of the prompts, so many at a time, that a language model is to go on with.
+
+        Args:
+            most: Tokens that it may say, for which there must be room.
+            size: Prompts at a time.
+        """
+        tokenizer = self._reading.tokenizer
+        room = tokenizer.limit - most
+        examples = examples_of(self.form, self._read(self._path, self.tally), self.tally, labelled=False)
+        for chunk in _chunks(examples, size):
+            found = []
+            for example in chunk:
+                assert isinstance(example, Continued), "the form of a language model's task makes these"
+                tokens = prompt_tokens(example, tokenizer)
+                if len(tokens) > room:
+                    raise RotaError(
+                        f"{example.where}: expected a prompt of at most {room:,} tokens, which leaves room for {most} "
+                        f"more in what the model can read. Found one of {len(tokens):,}. Shorten it."
+                    )
+                found.append(np.array(tokens, dtype=np.int64))
+            yield found
+
+    @property
+    def spoken(self) -> bool:
+        """Whether a language model answers."""
+        return isinstance(self.form, Continues)
 
     def _reader(self, task: str, layouts: list[Read]) -> Read:
         """A plain table if the first record has the columns of the task, else the layout that it is published in."""

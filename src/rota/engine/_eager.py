@@ -22,12 +22,15 @@ from rota.signals import View
 from rota.tasks import Batch, Rows, RowStats, Task
 from rota.turns import give_way
 
+LossPart = tuple[Tensor, int | Tensor]
+"""A process's sum of the losses of a part, and what the sum over all processes is divided by."""
+
 
 class EagerEngine:
     """Forward, loss, backward, clipping, optimizer step; gradients and losses are averaged over processes.
 
-    The loss of a task is the mean over the rows of its whole batch, however these are spread over processes
-    and forward passes: a smaller last batch or an uneven split changes nothing.
+    The loss of a task is the mean over the rows of its whole batch, or over their tokens, however these are spread
+    over processes and forward passes: a smaller last batch or an uneven split changes nothing.
 
     Args:
         learner: What is trained.
@@ -61,7 +64,7 @@ class EagerEngine:
             sums = self._backward(plan.parts, batches)
         else:
             sums = repeatably(functools.partial(self._backward, plan.parts, batches))
-        losses = self._means(plan.parts, sums)
+        losses = self._means(sums)
         if self._settings.delay:
             losses = learner.unless_broken(losses)
         elif not self._usable(losses):
@@ -108,48 +111,54 @@ class EagerEngine:
         batch = part.batch if self._on_cpu else part.batch.to(self._device)
         return [batch] if self._settings.accumulate == 1 else batch.split(self._settings.accumulate)
 
-    def _backward(self, parts: Sequence[TaskBatch], batches: list[list[Batch]]) -> list[Tensor]:
-        """Add up the gradients of all forward passes; return this process's sum of losses for each part."""
+    def _backward(self, parts: Sequence[TaskBatch], batches: list[list[Batch]]) -> list[LossPart]:
+        """Add up the gradients of all forward passes; return for each part this process's sum of losses, and what the
+        sum over all processes is divided by."""
         learner = self.learner
         learner.stepper.zero_grad(set_to_none=True)
         if self._settings.clip_each and len(parts) > 1:
             return self._backward_each(parts, [own[0] for own in batches])
-        sums = []
+        sums: list[LossPart] = []
         for part, own in zip(parts, batches, strict=True):
             # Gradients are averaged over processes, hence their number in the factor.
-            factor = part.weight * self._accelerator.num_processes / len(part.ids)
+            whole = learner.whole(part, own)
+            factor = part.weight * self._accelerator.num_processes / whole
             totals, left = [], part.counted
             for number, batch in enumerate(own, start=1):
                 # Processes exchange gradients at the end of a part: the next one does not use this head.
                 last = number == len(own)
                 with contextlib.nullcontext() if last else self._accelerator.no_sync(learner.wrapped):
                     losses = learner.losses(learner.wrapped, part.task, batch)[:left]
-                    total = losses.sum()
+                    total = learner.total(part.task, losses, [batch])
                     scaled = total * factor
                     self._accelerator.backward(scaled) if learner.scales else scaled.backward()
                 totals.append(total.detach())
                 left -= len(losses)
-            sums.append(torch.stack(totals).sum())
+            sums.append((torch.stack(totals).sum(), whole))
         return sums
 
-    def _backward_each(self, parts: Sequence[TaskBatch], batches: list[Batch]) -> list[Tensor]:
+    def _backward_each(self, parts: Sequence[TaskBatch], batches: list[Batch]) -> list[LossPart]:
         """The same, with the gradient of each part clipped before they are added up."""
         learner = self.learner
         if self._accelerator.num_processes > 1:
             raise RotaError("Settings(clip_each=True) expects one process. Found several. Leave it out.")
-        sums, clipped = [], ClippedSum(learner.parameters, self._settings.clip)
+        sums: list[LossPart] = []
+        clipped = ClippedSum(learner.parameters, self._settings.clip)
         for part, batch in zip(parts, batches, strict=True):
-            total = learner.losses(learner.model, part.task, batch).sum()
-            clipped.add(total / len(part.ids), part.weight)
-            sums.append(total.detach())
+            total = learner.total(part.task, learner.losses(learner.model, part.task, batch), [batch])
+            whole = learner.whole(part, [batch])
+            clipped.add(total / whole, part.weight)
+            sums.append((total.detach(), whole))
         clipped.give()
         return sums
 
-    def _means(self, parts: Sequence[TaskBatch], sums: list[Tensor]) -> Tensor:
-        total = torch.stack(sums)
+    def _means(self, sums: Sequence[LossPart]) -> Tensor:
+        total = torch.stack([own for own, _ in sums])
         if self._accelerator.num_processes > 1:
             total = self._accelerator.reduce(total, reduction="sum")
-        rows = torch.tensor([len(part.ids) for part in parts], dtype=total.dtype)
+        if any(isinstance(whole, Tensor) for _, whole in sums):
+            return total / torch.stack([torch.as_tensor(whole, device=total.device) for _, whole in sums])
+        rows = torch.tensor([whole for _, whole in sums], dtype=total.dtype)
         return total / rows.to(total.device, non_blocking=True)
 
     def _usable(self, losses: Tensor) -> bool:
@@ -164,6 +173,6 @@ class EagerEngine:
         learner = self.learner
         learner.ledger.scored += len(part.ids)
         buffers = learner.buffers()  # a batch norm counts the rows of an update once
-        losses = torch.cat([learner.losses(learner.model, part.task, batch) for batch in batches])
+        losses = torch.cat([learner.losses(learner.model, part.task, batch) for batch in batches])[: part.counted]
         restore(buffers)
-        return self._means([part], [losses[: part.counted].sum()])[0]
+        return self._means([(learner.total(part.task, losses, batches), learner.whole(part, batches))])[0]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from rota.engine._optimizer import TaskStates, make_optimizer, make_state
 from rota.engine._own_objects import Trainer
-from rota.engine._step import StepPlan, at_least_float
+from rota.engine._step import StepPlan, TaskBatch, at_least_float
 from rota.runlog import Ledger
 from rota.schedules import learning_rate
 from rota.settings import Settings
@@ -78,6 +78,26 @@ class Learner:
         """The loss of each row."""
         return self.kinds[task].losses(at_least_float(model(task, batch.inputs)), batch.labels)
 
+    def total(self, task: str, losses: Tensor, batches: Sequence[Batch]) -> Tensor:
+        """The sum of the losses of rows, the first ones of these batches, each as often as it counts."""
+        weights = self._weights(task, batches)
+        return losses.sum() if weights is None else (losses * weights[: len(losses)]).sum()
+
+    def whole(self, part: TaskBatch, batches: Sequence[Batch]) -> int | Tensor:
+        """What the sum of the losses of a part, over all processes and forward passes, is divided by: its rows, or what
+        they count."""
+        weights = self._weights(part.task, batches)
+        if weights is None:
+            return len(part.ids)
+        total = weights[: part.counted].sum()
+        if self.accelerator.num_processes > 1:
+            total = self.accelerator.reduce(total, reduction="sum")
+        return total.clamp(min=1)
+
+    def _weights(self, task: str, batches: Sequence[Batch]) -> Tensor | None:
+        each = [self.kinds[task].weights(batch.labels) for batch in batches]
+        return torch.cat([own for own in each if own is not None]) if each[0] is not None else None
+
     def rate_at(self, plan: StepPlan) -> float:
         """The learning rate of a step."""
         rate = self._highest_rate * self._schedule(plan.step if plan.scheduled is None else plan.scheduled)
@@ -113,6 +133,7 @@ class Learner:
         self.ledger.updates += 1
         for part in plan.parts:
             self.ledger.train += len(part.ids)
+            self.ledger.tokens += part.tokens or 0
 
     def buffers(self) -> list[tuple[Tensor, Tensor]]:
         """What a forward pass may change beside gradients, with copies."""

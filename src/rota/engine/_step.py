@@ -27,6 +27,7 @@ class TaskBatch:
         counted: How many of this process's rows count (the others are padding).
         fetch: Makes the batch of this process's rows; to be called once at most.
         weight: Share of this task in the loss of the step.
+        tokens: Of all these rows, those whose loss is trained; None where rows are not counted in tokens.
         span: Where these rows stand among those of all passes, if that says which they are (`Queue.span`).
 
     >>> import numpy as np
@@ -42,6 +43,7 @@ class TaskBatch:
     fetch: Callable[[], Batch]
     weight: float = 1.0
     span: tuple[int, int] | None = None
+    tokens: int | None = None
 
     @functools.cached_property
     def batch(self) -> Batch:

@@ -70,8 +70,11 @@ def evaluation_budget(settings: Settings, tasks: Sequence[Task], rows: Mapping[s
     rounded = math.ceil if length is None else float  # a part of a budget need not be a whole number
     every, most = settings.eval_every or rounded(amount / EVALUATIONS), settings.eval_rows
     limited = settings.eval_every is None and settings.eval_rows is None and bool(sizes)
+    affordable = SHARE / (1 - SHARE) * forwards
+    if settings.eval_every is None and most is not None and sizes:
+        number = int(affordable / sum(min(size, most) for size in sizes)) - 1  # one comes before the first update
+        every = math.ceil(settings.steps / min(math.ceil(settings.steps / every), max(1, number)))
     if limited:
-        affordable = SHARE / (1 - SHARE) * forwards
         least = sum(min(size, LEAST_ROWS) for size in sizes)
         number = min(math.ceil(amount / every), max(1, int(affordable / least)))
         every = rounded(amount / number)

@@ -17,7 +17,8 @@ from rota.arrays import Ids
 from rota.draws import Shard
 from rota.engine import Passes, Probe, RowMeasure, wait_here
 from rota.engine import probe as eager_probe
-from rota.models import evaluating
+from rota.evaluation._said import said_about
+from rota.models import LanguageModel, evaluating
 from rota.tasks import IGNORED, Kind, Rows, RowStats, Task, sample_rows
 
 Gather = Callable[[Any], list[Any]]
@@ -47,7 +48,8 @@ def evaluate(
 
     Returns:
         {"split", "average", "loss", "tasks": {task: {"loss", "score", "metrics", "n"}}}, plain JSON; a number
-        that is none (a loss that overflowed) is None.
+        that is none (a loss that overflowed) is None. Of a language model's tasks also "tokens", over which "loss"
+        is the mean.
 
     >>> from rota.tasks import Task
     >>> class Guess(nn.Linear):
@@ -61,7 +63,7 @@ def evaluate(
     with evaluating(model):
         results = {
             task.name: _evaluate_task(
-                probe, task, split, batch_size or usual_rows(model, task.splits[split]), shard, gather
+                model, probe, task, split, batch_size or usual_rows(model, task.splits[split]), shard, gather
             )
             for task in tasks
             if task.size(split)
@@ -76,13 +78,16 @@ def evaluate(
 
 
 def _evaluate_task(
-    probe: Probe, task: Task, split: str, batch_size: int, shard: Shard, gather: Gather
+    model: nn.Module, probe: Probe, task: Task, split: str, batch_size: int, shard: Shard, gather: Gather
 ) -> dict[str, Any]:
     rows = task.splits[split]
     row_stats = collect_row_stats(probe, task, rows, batch_size, shard, gather)
-    loss = row_stats.pop("loss").double().mean().item()
+    losses, weights = row_stats.pop("loss").double(), row_stats.pop("weight", None)
+    mean = losses.mean() if weights is None else (losses * weights).sum() / weights.sum().clamp(min=1)
+    row_stats |= said_about(model, task, rows, batch_size, shard, gather)
     metrics = task.kind.metrics(row_stats, rows)
-    return {"loss": _number(loss), "score": task.kind.score(metrics), "metrics": metrics, "n": len(rows)}
+    found = {"loss": _number(mean.item()), "score": task.kind.score(metrics), "metrics": metrics, "n": len(rows)}
+    return found if weights is None else {**found, "tokens": int(weights.sum())}
 
 
 def collect_row_stats(
@@ -127,11 +132,16 @@ def usual_rows(model: nn.Module, rows: Rows) -> int:
     >>> usual_rows(nn.Linear(3, 2), TensorRows({"x": torch.zeros(8, 3)}, torch.zeros(8)))
     250
     """
-    return 32 if rows.lengths() is not None and not next(model.parameters()).is_cuda else 250
+    on_gpu = next(model.parameters()).is_cuda
+    if isinstance(model, LanguageModel):
+        return 32 if on_gpu else 8  # each place has a score for every token
+    return 32 if rows.lengths() is not None and not on_gpu else 250
 
 
 def _row_stats(kind: Kind, outputs: Tensor, labels: Tensor) -> RowStats:
-    return {"loss": kind.losses(outputs, labels), **kind.row_stats(outputs, labels)}
+    weights = kind.weights(labels)
+    counted = {} if weights is None else {"weight": weights}
+    return {"loss": kind.losses(outputs, labels), **counted, **kind.row_stats(outputs, labels)}
 
 
 def by_length(rows: Rows) -> Ids:

@@ -48,7 +48,7 @@ class Ensemble(Answering):
     @cached_property
     def model(self) -> MeanModel:
         """The mean of the best models."""
-        return MeanModel([member.model for member in self.members])
+        return MeanModel([member.with_heads for member in self.members])
 
     def check(self, tasks: Sequence[str]) -> None:
         """Refuse tasks that not all runs answer alike."""
@@ -132,7 +132,7 @@ def _answers_of(member: Trained, task: str) -> str:
 def _columns_of(member: Trained, task: str) -> str:
     """Columns of a task from a user's file; those of published tasks never differ."""
     own = member.run.info["tasks"][task]["notes"].get("own", {})
-    return ", ".join([*own.get("text", ()), *(own.get("choices") or ())])
+    return ", ".join([*(own.get("text") or ()), *(own.get("choices") or ())])
 
 
 def _tokens_of(member: Trained, task: str) -> str:

@@ -81,7 +81,7 @@ def task_similarity(
     chosen = [task for task in tasks_of(trained.plan.model_copy(update=changes)) if task.name in (tasks or known)]
     if len(chosen) < 2:
         raise RotaError(f"Expected two tasks or more, to compare them. Found {', '.join(t.name for t in chosen)}.")
-    model, found, counts = trained.model, {}, {}
+    model, found, counts = trained.with_heads, {}, {}
     for task in chosen:
         if not task.size(split):
             raise RotaError(f"Expected rows in split '{split}' of each task. Found none of '{task.name}'.")

@@ -16,8 +16,8 @@ from torch import nn
 from rota.data import Reading, Unlabelled
 from rota.engine import captured_probes, probe
 from rota.errors import RotaError, unknown_name
-from rota.evaluation import collect_row_stats, evaluate, evaluation_tasks, usual_rows
-from rota.models import Conditional, MultiTaskModel, Pretrained, build_model, save_model
+from rota.evaluation import collect_row_stats, evaluate, evaluation_tasks, spoken, usual_rows
+from rota.models import Conditional, LanguageModel, MultiTaskModel, Pretrained, build_any, save_model
 from rota.plans import Plan, make_plan, reading_of, tasks_of
 from rota.runlog import Run, new_folder
 from rota.tasks import Task, kind_from
@@ -79,7 +79,12 @@ class Answering(ABC):
         size = self.plan.eval_batch_size
         found = [task.splits[split] for task in chosen if task.size(split)]
         batches = sum(math.ceil(len(own) / (size or usual_rows(self.model, own))) for own in found)
-        captured = engine == "graph" or (engine == "auto" and self._on_gpu and batches >= MANY)
+        speaks = isinstance(self.model, LanguageModel)
+        captured = engine == "graph" or (engine == "auto" and self._on_gpu and batches >= MANY and not speaks)
+        if captured and speaks:
+            raise RotaError(
+                "The engine 'graph' expects a model with heads. Found a language model. Use engine='eager'."
+            )
         if captured and not self._on_gpu:
             raise RotaError("The engine 'graph' expects a CUDA device. Found none. Use engine='eager'.")
 
@@ -90,11 +95,19 @@ class Answering(ABC):
         with self._precision():
             return self._scores(score)
 
-    def predict(self, task: str, path: Path) -> Iterator[dict[str, Any]]:
+    def predict(self, task: str, path: Path, tokens: int = 64) -> Iterator[dict[str, Any]]:
         """What the model says to each example of a file; `Unlabelled` says which files are read. A file that cannot
-        be meant is refused at once, not when the first answer is asked for."""
+        be meant is refused at once, not when the first answer is asked for.
+
+        Args:
+            task: Whose answers.
+            path: The file.
+            tokens: Most tokens that a language model says.
+        """
         self.check([task])
         self.unlabelled = Unlabelled(task, self.run.info["tasks"][task]["notes"], path, self._reading)
+        if self.unlabelled.spoken:
+            return self._spoken(self.unlabelled, tokens)
         return self._answers(task, self.unlabelled)
 
     def check(self, tasks: Sequence[str]) -> None:
@@ -116,6 +129,21 @@ class Answering(ABC):
                     partial(probe, self.model), subject, rows, self.plan.eval_batch_size or usual_rows(self.model, rows)
                 )
             yield from kind.answers(row_stats, rows)
+
+    def _spoken(self, unlabelled: Unlabelled, most: int) -> Iterator[dict[str, Any]]:
+        """A text for each prompt; long ones first, so that a batch has prompts of similar length."""
+        model, at_once = self.model, 32 if self._on_gpu else 8
+        if not isinstance(model, LanguageModel):
+            raise RotaError("Texts that go on expect one language model. Found several runs. Ask one of them.")
+        for prompts in unlabelled.prompts(most):
+            order = sorted(range(len(prompts)), key=lambda k: -len(prompts[k]))
+            answers: dict[int, str] = {}
+            for start in range(0, len(order), at_once):
+                chunk = order[start : start + at_once]
+                with self._precision():
+                    said = spoken(model, [prompts[k] for k in chunk], self._reading.tokenizer, most)
+                answers |= dict(zip(chunk, said, strict=True))
+            yield from ({"answer": answers[k]} for k in range(len(prompts)))
 
     @property
     def _on_gpu(self) -> bool:
@@ -160,7 +188,7 @@ class Trained(Answering):
         self.plan: Plan = make_plan(self.run.plan, source=str(folder))
 
     @cached_property
-    def model(self) -> MultiTaskModel:
+    def model(self) -> MultiTaskModel | LanguageModel:
         """The best model, on the accelerator if there is one."""
         checkpoints = Checkpoints(self.run.folder, self.run.info["id"])
         steps = checkpoints.best_steps()
@@ -173,10 +201,19 @@ class Trained(Answering):
             raise RotaError(f"Expected a model in {self.run.folder}. Found none yet: the run was not evaluated so far.")
         best: dict[str, Any] = self.run.summary["best"] if self.run.finished else {"step": steps[-1]}
         step = best.get("each", {}).get(self._task, best)["step"]
-        model = build_model(self.run.info["model"])
+        model = build_any(self.run.info["model"])
         model.load_state_dict(checkpoints.load_best(step))
         gpu = self.plan.device == "auto" and torch.accelerator.is_available()
         return model.to(torch.accelerator.current_accelerator() if gpu else "cpu").eval()
+
+    @property
+    def with_heads(self) -> MultiTaskModel:
+        """The model, where it has an encoder and heads; a language model is refused."""
+        if isinstance(self.model, LanguageModel):
+            raise RotaError(
+                f"Expected a model with a head for each task. Found the language model of {self.run.folder}."
+            )
+        return self.model
 
     def export(self, folder: Path, card: str | None = None) -> None:
         """Write the model as JSON and safetensors, its tokenizer, and its encoder for `transformers.AutoModel`; all of
@@ -189,16 +226,21 @@ class Trained(Answering):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             found = "which is not empty" if folder.is_dir() else "which is a file"
             raise RotaError(f"Expected a new folder. Found {folder}, {found}. Choose another one.")
-        encoder = self.model.encoder
         try:
             with new_folder(folder) as place:
-                save_model(self.model, place)
-                if isinstance(encoder, Pretrained) and not isinstance(
-                    encoder, Conditional
-                ):  # others have no such parts
-                    encoder.export(place / "encoder")
-                    self._reading.tokenizer.save(place / "encoder")
+                if isinstance(self.model, LanguageModel):
+                    self.model.export(place)
+                    self._reading.tokenizer.save(place / "language_model")
+                else:
+                    self._export_encoder(self.model, place)
                 if card is not None:
                     (place / CARD).write_text(card, encoding="utf-8")
         except OSError as error:
             raise RotaError(f"Expected a folder that can be written at {folder}. Found: {error.strerror}.") from error
+
+    def _export_encoder(self, model: MultiTaskModel, place: Path) -> None:
+        save_model(model, place)
+        encoder = model.encoder
+        if isinstance(encoder, Pretrained) and not isinstance(encoder, Conditional):  # others have no such parts
+            encoder.export(place / "encoder")
+            self._reading.tokenizer.save(place / "encoder")

@@ -3,6 +3,7 @@
 from rota.models._default import encoder_for
 from rota.models._named_bilstm import bilstm_counts
 from rota.models._save import build_model, load_model, save_model
+from rota.models._save import build_any, build_model, load_model, save_model
 from rota.models.adapters import Adapted, Adapter, make_adapter
 from rota.models.camtl import BEGINNINGS, CAMTL, Parts, PartsFor, camtl, make_parts, parts_for
 from rota.models.core import (
@@ -38,6 +39,7 @@ from rota.models.core import (
     why_not_fused,
     with_frozen_rows,
 )
+from rota.models.language import LanguageModel, SharedLoRA, language_model, make_shared_lora
 from rota.pretrained import tokenizer_name
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "FusedLayers",
     "Head",
     "HeadStyle",
+    "LanguageModel",
     "LeNet",
     "MultiTaskModel",
     "Packing",
@@ -62,6 +65,7 @@ __all__ = [
     "Parts",
     "PartsFor",
     "Pretrained",
+    "SharedLoRA",
     "SmallConv",
     "StackedEncoder",
     "StackedLayers",
@@ -69,14 +73,17 @@ __all__ = [
     "TinyText",
     "Whose",
     "bilstm_counts",
+    "build_any",
     "build_model",
     "camtl",
     "dropping_at",
     "encoder_for",
     "evaluating",
+    "language_model",
     "load_model",
     "make_adapter",
     "make_parts",
+    "make_shared_lora",
     "mixed",
     "packing",
     "parts_for",

@@ -24,10 +24,24 @@ from rota.models.core import (
     TinyText,
     rebuilt,
 )
+from rota.models.language import LanguageModel, build_language_model
 from rota.runlog import replacing, write_text
 from rota.tasks import kind_from
 
 DESCRIPTION, WEIGHTS = "model.json", "model.safetensors"
+
+
+def build_any(description: dict[str, Any]) -> MultiTaskModel | LanguageModel:
+    """The model of a run, with heads or without, with weights that are still to be loaded.
+
+    >>> from rota.models import SmallConv
+    >>> from rota.tasks import Classification
+    >>> type(build_any(MultiTaskModel(SmallConv(side=8), {"parity": Classification(2)}).describe())).__name__
+    'MultiTaskModel'
+    """
+    if description.get("type") == LanguageModel.__name__:
+        return build_language_model(description)
+    return build_model(description)
 
 
 def build_model(description: dict[str, Any]) -> MultiTaskModel:

@@ -66,14 +66,15 @@ class Plan(Settings):
     model: str = Field(
         "auto",
         description="auto, minilm, lenet, bilstm, or a pretrained encoder: folder or name on the hub; camtl, or "
-        "camtl:ENCODER: conditioned on the task",
+        "camtl:ENCODER: conditioned on the task; smollm2 or another language model; scratch: a small new one",
     )
     parts: dict[str, Any] | Literal["released"] = Field(
         {}, description="of camtl: norm=off, bottleneck=off, attention=trainable, …, or released: as its code has them"
     )
     adapter: str | None = Field(
         None,
-        description="parts of each task in a pretrained encoder: houlsby, pals, lora, with options as houlsby:size=64",
+        description="parts of each task in a pretrained encoder: houlsby, pals, lora, with options as houlsby:size=64; "
+        "of a language model lora:r=16,alpha=32,on=all, shared by all tasks",
     )
     freeze: Annotated[int, Field(ge=0)] | Literal["half"] | None = Field(
         None,
@@ -99,6 +100,12 @@ class Plan(Settings):
         None, ge=1, le=2**20, description="width of a hidden ReLU layer in the heads; default none"
     )
     dropout: float | None = Field(None, ge=0, lt=1, description="dropout of the encoder; default its own")
+    checkpointing: bool = Field(
+        False, description="of a language model: compute activations again in the backward pass, to save memory"
+    )
+    pack: bool = Field(
+        False, description="of a language model: fill training rows with several texts of a task, kept apart by masks"
+    )
     longest: int = Field(128, ge=8, le=2**20, description="most tokens in a text")
     data: str | None = Field(None, description="folder with data sets; default $ROTA_DATA, else the hub")
     rows: dict[str, int] = Field({}, description="at most so many training rows of a task, such as rte=500")

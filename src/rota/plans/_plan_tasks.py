@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rota.data import Reading, load_tasks
+from rota.data import Reading, load_tasks, pack_rows
 from rota.errors import unknown_name
 from rota.models import tokenizer_name
 from rota.plans._plan import Plan
@@ -35,6 +35,8 @@ def tasks_of(plan: Plan) -> list[Task]:
     reading = reading_of(plan)
     read = shared(("tasks", tuple(plan.tasks), reading), lambda: load_tasks(plan.tasks, reading))
     tasks = limit_rows(read, plan.rows)
+    if plan.pack:
+        tasks = [pack_rows(task, reading.room) for task in tasks]
     if plan.halve_dev:
         tasks = halve_dev(tasks)
     if plan.cut_dev is not None:

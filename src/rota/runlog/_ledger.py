@@ -12,6 +12,7 @@ class Ledger:
     Args:
         updates: Optimizer steps.
         train: Examples trained on (forward and backward).
+        tokens: Those of them whose loss was trained, in tasks of a language model.
         scored: Examples forwarded to make a signal or to pick candidates.
         evaluated: Dev examples forwarded by evaluations during training.
         reported: Dev and test examples forwarded at the end, to say how good the model is.
@@ -25,6 +26,7 @@ class Ledger:
 
     updates: int = 0
     train: int = 0
+    tokens: int = 0
     scored: int = 0
     evaluated: int = 0
     reported: int = 0

@@ -19,6 +19,7 @@ class TaskStep(TypedDict):
     __pydantic_config__ = STRICT  # type: ignore[misc]
 
     n: NotRequired[Cardinal]
+    tokens: NotRequired[Cardinal]
     ids: NotRequired[list[Any]]
     loss: NotRequired[Measured]
     value: NotRequired[Measured]
@@ -37,6 +38,7 @@ class StepLine(TypedDict):
     loss: NotRequired[Measured]
     value: NotRequired[Measured]
     n: NotRequired[Cardinal]
+    tokens: NotRequired[Cardinal]
     ids: NotRequired[list[Any]]
     tasks: NotRequired[dict[str, TaskStep]]
 

@@ -90,6 +90,7 @@ class TaskScores(TypedDict):
     loss: NotRequired[Measured]
     metrics: NotRequired[dict[str, Measured]]
     n: NotRequired[Cardinal | None]
+    tokens: NotRequired[Cardinal]
 
 
 class Evaluated(TypedDict):

@@ -106,8 +106,8 @@ def step_line(
     Args:
         step: Which update.
         choice: The task that was drawn; None without a draw.
-        parts: Of each task in it: `task`, `weight` of its loss, `n` rows, and which: their `ids`,
-            or `rows`, their place among the rows of all passes.
+        parts: Of each task in it: `task`, `weight` of its loss, `n` rows, `tokens` where they are counted,
+            and which: their `ids`, or `rows`, their place among the rows of all passes.
         losses: Of each part, before the update.
         values: What the policy heard of each part; empty where nobody measures anything.
 
@@ -123,7 +123,7 @@ def step_line(
                 "loss": losses[k],
                 "value": told[k],
                 "n": part["n"],
-                **_rows(part),
+                **_amounts(part),
             }
             for k, part in enumerate(parts)
         }
@@ -137,10 +137,12 @@ def step_line(
         "loss": losses[0],
         "value": told[0],
         "n": parts[0]["n"],
-        **_rows(parts[0]),
+        **_amounts(parts[0]),
     }
 
 
-def _rows(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Which they were: their numbers, or where they stand among those of all passes."""
-    return {"ids": part["ids"]} if "ids" in part else {"rows": part["rows"]}
+def _amounts(part: Mapping[str, Any]) -> dict[str, Any]:
+    """How many tokens were trained, where they are counted, and which rows: their numbers, or where they stand among
+    those of all passes."""
+    tokens = {"tokens": part["tokens"]} if "tokens" in part else {}
+    return tokens | ({"ids": part["ids"]} if "ids" in part else {"rows": part["rows"]})

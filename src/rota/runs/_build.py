@@ -11,27 +11,32 @@ from rota.models import (
     CAMTL,
     Adapted,
     Head,
+    LanguageModel,
     MultiTaskModel,
     Pretrained,
     encoder_for,
+    language_model,
     make_adapter,
+    make_shared_lora,
     parts_for,
     with_frozen_rows,
 )
 from rota.plans import Plan
 from rota.seeds import integer
-from rota.tasks import Task
+from rota.tasks import Continuations, Task
 
 KEPT = 2 * 2**30
 """Bytes of what frozen layers say that are kept on a CPU by default. A GPU says it again sooner than it is copied."""
 
 
-def make_model(plan: Plan, tasks: list[Task]) -> MultiTaskModel:
-    """The model that the plan asks for, with a head for each task."""
+def make_model(plan: Plan, tasks: list[Task]) -> MultiTaskModel | LanguageModel:
+    """The model that the plan asks for, with a head for each task where they are not all texts that go on."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(integer(plan.seed, "initialisation"))
         if plan.start is not None:
             return _started(plan, tasks)
+        if any(isinstance(task.inputs, Continuations) for task in tasks):
+            return _language_model(plan, tasks)
         parts = parts_for(plan.parts, plan.longest)
         adapter = None if plan.adapter is None else make_adapter(plan.adapter)
         encoder = encoder_for(
@@ -54,6 +59,20 @@ def make_model(plan: Plan, tasks: list[Task]) -> MultiTaskModel:
         return MultiTaskModel(encoder, tasks)
 
 
+def _language_model(plan: Plan, tasks: list[Task]) -> LanguageModel:
+    others = [task.name for task in tasks if not isinstance(task.inputs, Continuations)]
+    if others:
+        raise RotaError(
+            f"A language model expects tasks of kind causal. Found '{others[0]}' beside them. Train them in separate "
+            f"runs."
+        )
+    for name in ("parts", "freeze", "pooling", "head_hidden"):
+        if getattr(plan, name) not in (None, {}):
+            raise RotaError(f"Plan({name}=…) expects an encoder with heads. Found a language model. Leave it out.")
+    adapter = None if plan.adapter is None else make_shared_lora(plan.adapter)
+    return language_model(tasks, plan.model, adapter, plan.dropout, plan.checkpointing)
+
+
 def started_plan_of(plan: Plan) -> Plan:
     """A plan that starts from a run has its encoder, and cuts texts as it did unless told otherwise."""
     assert plan.start is not None
@@ -72,10 +91,14 @@ def started_plan_of(plan: Plan) -> Plan:
     return plan.model_copy(update={"model": theirs.model, "longest": longest})
 
 
-def _started(plan: Plan, tasks: list[Task]) -> MultiTaskModel:
+def _started(plan: Plan, tasks: list[Task]) -> MultiTaskModel | LanguageModel:
     """The best model of a run, with heads and vectors for the tasks that it does not know."""
     assert plan.start is not None
-    model = Trained(plan.start).model.cpu()
+    trained = Trained(plan.start)
+    if isinstance(trained.model, LanguageModel):
+        trained.model.kinds = {task.name: task.kind for task in tasks}
+        return trained.model.cpu().train()
+    model = trained.with_heads.cpu()
     for task in tasks:
         if task.name not in model.heads:
             model.add_task(task.name, task.kind, plan.embedding)
@@ -91,8 +114,10 @@ def _started(plan: Plan, tasks: list[Task]) -> MultiTaskModel:
     return model.train()
 
 
-def tasks_for(model: MultiTaskModel, plan: Plan, tasks: list[Task]) -> list[Task]:
+def tasks_for(model: MultiTaskModel | LanguageModel, plan: Plan, tasks: list[Task]) -> list[Task]:
     """The same tasks, whose rows keep what frozen layers say of them, where that is wanted and possible."""
+    if isinstance(model, LanguageModel):
+        return tasks
     encoder, room = model.encoder, plan.frozen_cache
     if room is None:
         room = 0 if plan.device == "auto" and torch.accelerator.is_available() else KEPT

@@ -9,7 +9,7 @@ from typing import Any
 
 from rota.errors import unknown_name
 from rota.methods import METHODS, InnerRuns, Method, Recipe, RunContext
-from rota.models import MultiTaskModel, Pretrained
+from rota.models import LanguageModel, MultiTaskModel, Pretrained, tokenizer_name
 from rota.plans import Plan, tasks_of
 from rota.policies import Policy, WithEnds
 from rota.runs._build import make_model, started_plan_of, tasks_for
@@ -17,7 +17,8 @@ from rota.runs._named_streams import stream_from
 from rota.streams import TaskStream, batches_per_pass, rows_per_step, with_expected_steps
 from rota.tasks import Task, check_tasks
 
-PRETRAINED_RATE = 5e-5
+PRETRAINED_RATE, ADAPTER_RATE, NEW_RATE = 5e-5, 2e-4, 1e-3
+"""Learning rates where none is asked for: of pretrained models, of LoRA in a language model, of a new one."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Prepared:
 
     plan: Plan
     tasks: list[Task]
-    model: MultiTaskModel
+    model: MultiTaskModel | LanguageModel
     recipe: Recipe
 
 
@@ -72,9 +73,17 @@ def prepare(plan: Plan, inner: InnerRuns, processes: int = 1, make: Make = Metho
         unsaid = {name: value for name, value in recipe.settings.items() if name not in plan.model_fields_set}
         plan = plan.model_copy(update=unsaid)
     model = make_model(plan, tasks)
-    if plan.lr is None and isinstance(model.encoder, Pretrained):
-        plan = plan.model_copy(update={"lr": PRETRAINED_RATE})
+    rate = _usual_rate(model, plan)
+    if plan.lr is None and rate is not None:
+        plan = plan.model_copy(update={"lr": rate})
     return Prepared(plan, tasks_for(model, plan, tasks), model, recipe)
+
+
+def _usual_rate(model: MultiTaskModel | LanguageModel, plan: Plan) -> float | None:
+    if isinstance(model, LanguageModel):
+        new = tokenizer_name(plan.model) != plan.model
+        return ADAPTER_RATE if model.adapter else NEW_RATE if new else PRETRAINED_RATE
+    return PRETRAINED_RATE if isinstance(model.encoder, Pretrained) else None
 
 
 def policy_of(plan: Plan, inner: InnerRuns, processes: int = 1) -> Policy:

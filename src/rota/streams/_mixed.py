@@ -83,7 +83,9 @@ class MixedStream(Stream):
 
     def _of(self, task: str, ids: Ids, weight: float) -> TaskBatch:
         own, counted = self._shard.of(ids)
-        return TaskBatch(task, ids, counted, lambda: self._rows[task].batch(own), weight * self._loss_weights[task])
+        weight *= self._loss_weights[task]
+        tokens = self._tokens_in(task, ids)
+        return TaskBatch(task, ids, counted, lambda: self._rows[task].batch(own), weight, tokens=tokens)
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "reduction": self.reduction}

@@ -111,6 +111,7 @@ class Stream(ABC):
             )
         self.policy = policy
         self._loss_weights = {task.name: task.loss_weight for task in tasks}
+        self._tokens = {task.name: task.tokens() for task in tasks}
         rows = rows_per_step(tasks, batch_size) if isinstance(batch_size, int) else batch_size
         queues = {
             task.name: Queue(
@@ -190,7 +191,12 @@ class Stream(ABC):
     def _batch(self, task: str, number: int, ids: Ids, weight: float = 1.0) -> TaskBatch:
         counted, fetch = self._loaders[task].own(number, ids)
         span = self._draws.queues[task].span(number, len(ids))
-        return TaskBatch(task, ids, counted, fetch, weight * self._loss_weights[task], span)
+        return TaskBatch(task, ids, counted, fetch, weight * self._loss_weights[task], span, self._tokens_in(task, ids))
+
+    def _tokens_in(self, task: str, ids: Ids) -> int | None:
+        """How many tokens of these rows are trained; None where the task's rows do not say."""
+        counts = self._tokens[task]
+        return None if counts is None else int(counts[ids].sum())
 
     def state_dict(self) -> dict[str, Any]:
         """Counters and a generator, whatever the number of steps taken. The policy keeps its own state."""

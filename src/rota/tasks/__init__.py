@@ -6,10 +6,11 @@ from rota.tasks._batch import Batch, repeated
 from rota.tasks._classification import Classification, MultipleChoice, SpanClassification
 from rota.tasks._device_rows import DeviceRows, SupportsDeviceRows
 from rota.tasks._grouped import Cloze, GroupedAnswers
-from rota.tasks._inputs import Inputs, Pictures, Texts, Tokens
+from rota.tasks._inputs import Continuations, Inputs, Pictures, Texts, Tokens
 from rota.tasks._kind import IGNORED, Decisions, Kind, RowStats
 from rota.tasks._kinds import KINDS, kind_from
-from rota.tasks._metrics import entities, exact_match, overlap_f1
+from rota.tasks._language import Causal
+from rota.tasks._metrics import entities, exact_match, overlap_f1, rouge_l
 from rota.tasks._regression import Regression
 from rota.tasks._rows import Rows, TensorRows, halve_rows, sample_rows
 from rota.tasks._spans import MASKED, Answer, Passages, Span
@@ -23,8 +24,10 @@ __all__ = [
     "MASKED",
     "Answer",
     "Batch",
+    "Causal",
     "Classification",
     "Cloze",
+    "Continuations",
     "Decisions",
     "DeviceRows",
     "GroupedAnswers",
@@ -56,6 +59,7 @@ __all__ = [
     "limit_rows",
     "overlap_f1",
     "repeated",
+    "rouge_l",
     "sample_rows",
     "tasks_from",
 ]

@@ -45,5 +45,23 @@ class Texts:
     longest: int
 
 
-Inputs = Pictures | Tokens | Texts
+@dataclass(frozen=True)
+class Continuations:
+    """Texts that a language model goes on with: `tokens` and their `mask`, each [N, L], and the `places` [N, T] whose
+    next tokens are the labels. In packed rows also `positions`, which begin anew with each text, and the numbers of the
+    texts, `blocks`; -1 is padding.
+
+    Args:
+        model: Whose tokenizer: the name of the model.
+        longest: Most tokens in a row.
+
+    >>> Continuations(model="smollm2", longest=512)
+    Continuations(model='smollm2', longest=512)
+    """
+
+    model: str
+    longest: int
+
+
+Inputs = Pictures | Tokens | Texts | Continuations
 """What the rows of a task look like to an encoder."""

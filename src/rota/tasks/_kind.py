@@ -70,9 +70,9 @@ class Kind(ABC):
     """A kind of task.
 
     A head of `width` numbers looks at the whole row (`sees = "row"`), at each of its choices, at each of its
-    tokens, or at the row and `spans` places in it; `losses` and `row_stats` turn what the head says into a loss per
-    row and the facts for metrics and answers. Kinds are frozen dataclasses of plain values: `describe` writes them
-    as JSON, `kind_from` reads them back.
+    tokens, or at the row and `spans` places in it; a language model says what comes "next". `losses` and `row_stats`
+    turn what the head says into a loss per row and the facts for metrics and answers. Kinds are frozen dataclasses of
+    plain values: `describe` writes them as JSON, `kind_from` reads them back.
 
     >>> from rota.tasks import Regression, kind_from
     >>> Regression(scale=2.0).describe()
@@ -81,7 +81,7 @@ class Kind(ABC):
     regression
     """
 
-    sees: ClassVar[Literal["row", "choices", "tokens", "spans"]] = "row"
+    sees: ClassVar[Literal["row", "choices", "tokens", "spans", "next"]] = "row"
     spans: int = 0
 
     @property
@@ -97,6 +97,10 @@ class Kind(ABC):
     @abstractmethod
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """The loss of each row."""
+
+    def weights(self, labels: Tensor) -> Tensor | None:
+        """How much the loss of each row counts in the mean over rows, such as its number of tokens; None: equally."""
+        return None
 
     @property
     def unit(self) -> float:

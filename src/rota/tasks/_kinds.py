@@ -9,6 +9,7 @@ from rota.plugins import PluginTable
 from rota.tasks._classification import Classification, MultipleChoice, SpanClassification
 from rota.tasks._grouped import Cloze, GroupedAnswers
 from rota.tasks._kind import Kind
+from rota.tasks._language import Causal
 from rota.tasks._regression import Regression
 from rota.tasks._spans import Answer, Span
 from rota.tasks._tagging import Tagging
@@ -23,6 +24,7 @@ OWN: tuple[type[Kind], ...] = (
     Answer,
     GroupedAnswers,
     Cloze,
+    Causal,
 )
 
 

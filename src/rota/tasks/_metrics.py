@@ -114,6 +114,22 @@ def overlap_f1(answer: str, references: Iterable[str]) -> float:
     return max((_overlap(normalised(answer).split(), normalised(r).split()) for r in references), default=0.0)
 
 
+def rouge_l(answer: str, reference: str) -> float:
+    """F1 of the longest common subsequence of two texts' words, in lower case and without punctuation (Lin, 2004).
+
+    >>> round(rouge_l("The cat sat on the mat.", "the cat on a mat"), 3)
+    0.727
+    """
+    one, other = (re.findall(r"[a-z0-9]+", text.lower()) for text in (answer, reference))
+    shared = [0] * (len(other) + 1)  # of the words so far with each beginning of the reference
+    for word in one:
+        before = 0
+        for place, wanted in enumerate(other, start=1):
+            longest = before + 1 if word == wanted else max(shared[place], shared[place - 1])
+            before, shared[place] = shared[place], longest
+    return f1_of(shared[-1], len(one), len(other))
+
+
 def _overlap(answer: list[str], reference: list[str]) -> float:
     shared = sum((Counter(answer) & Counter(reference)).values())
     return f1_of(shared, len(answer), len(reference))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rota.arrays import Ids
 from rota.errors import RotaError, unknown_name
 from rota.names import folder_name
 from rota.tasks._from_dataset import Collate, as_rows, class_numbers, held_out, inferred_kind
@@ -96,6 +97,11 @@ class Task:
     def counted(self) -> bool:
         """Whether it counts in the average."""
         return self.trained and not self.auxiliary
+
+    def tokens(self, split: str = "train") -> Ids | None:
+        """How many tokens of each row have a loss, where its rows say so (`side["tokens"]`)."""
+        found: Ids | None = self.splits[split].side.get("tokens") if split in self.splits else None
+        return found
 
     def check(self) -> None:
         """Refuse a task that cannot be trained or evaluated, with a sentence."""

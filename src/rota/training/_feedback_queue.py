@@ -65,7 +65,7 @@ class FeedbackQueue:
                 "step": plan.step,
                 "choice": choice and [choice.task, choice.probability, choice.step, choice.round],
                 "parts": [
-                    {"task": part.task, "weight": part.weight, "n": len(part.ids), **self._rows(part)}
+                    {"task": part.task, "weight": part.weight, "n": len(part.ids), **_tokens(part), **self._rows(part)}
                     for part in plan.parts
                 ],
                 "numbers": outcome.numbers,
@@ -139,6 +139,10 @@ class FeedbackQueue:
         self._late = sum("note" not in entry for entry in self._waiting)
         self.updates = Counter(state["updates"])
         self.skipped = state["skipped"]
+
+
+def _tokens(part: TaskBatch) -> dict[str, int]:
+    return {} if part.tokens is None else {"tokens": part.tokens}
 
 
 def not_a_number(task: str, step: int) -> NotANumberError:

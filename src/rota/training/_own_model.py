@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from rota.engine import Learner, at_least_float
 from rota.errors import RotaError
+from rota.models import LanguageModel
 from rota.tasks import Task
 
 Forward = Callable[[nn.Module, str, dict[str, Tensor]], Tensor]
@@ -64,9 +65,10 @@ def try_first_rows(learner: Learner, tasks: Sequence[Task]) -> None:
     """
     modes = {module: module.training for module in learner.model.modules()}
     learner.model.eval()
+    alike = isinstance(learner.model, LanguageModel)  # in all tasks
     try:
         with torch.no_grad(), torch.random.fork_rng():
-            for task in tasks:
+            for task in tasks[:1] if alike else tasks:
                 _try(learner, task)
     finally:
         for module, training in modes.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rota.callbacks import Callback, RunStart
+from rota.tasks import Task
 
 
 class ProgressBar(Callback):
@@ -26,6 +27,7 @@ class ProgressBar(Callback):
     """
 
     EVERY = 0.1  # seconds between two drawings
+    COUNTED = 40  # tasks of which each has a line of what was cut
     TASKS = 6  # tasks of the mixture that fit into the line: the largest
 
     def __init__(self) -> None:
@@ -62,10 +64,8 @@ class ProgressBar(Callback):
         self._line = self._bar.add_task(
             escape(self._title), total=self._steps, completed=start.done, speed="", score="", mixture=""
         )
-        for task in start.tasks:
-            for split, counts in task.notes.get("counted", {}).items():
-                said = ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
-                self.on_notice(f"{task.name}: {said} of {task.size(split):,} {split} rows")
+        for notice in counted_notices(start.tasks):
+            self.on_notice(notice)
 
     def on_step(self, done: int) -> None:
         if self._live and time.perf_counter() - self._drawn > self.EVERY:
@@ -103,3 +103,28 @@ class ProgressBar(Callback):
         speed = (done - self._start) / max(time.perf_counter() - self._began, 1e-9)
         captured = f" · {self._captures()} graphs" if self._captures() else ""
         return f"{speed:,.{0 if speed >= 10 else 1}f} steps/s{captured}"
+
+
+def counted_notices(tasks: Sequence[Task]) -> Iterator[str]:
+    """What readers have cut or left out: a line for each task and split, or for each split where tasks are many.
+
+    >>> from rota.data import load_tasks
+    >>> list(counted_notices(load_tasks(["digits"])))
+    []
+    """
+    if len(tasks) <= ProgressBar.COUNTED:
+        for task in tasks:
+            for split, counts in task.notes.get("counted", {}).items():
+                yield f"{task.name}: {_counts(counts)} of {task.size(split):,} {split} rows"
+        return
+    for split in dict.fromkeys(split for task in tasks for split in task.splits):
+        total: Counter[str] = Counter()
+        for task in tasks:
+            total.update(task.notes.get("counted", {}).get(split, {}))
+        if total:
+            rows = sum(task.size(split) for task in tasks)
+            yield f"{len(tasks)} tasks: {_counts(total)} of {rows:,} {split} rows"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {reason}" for reason, count in counts.items())

@@ -9,7 +9,7 @@ from torch import nn
 
 from rota.engine import Trainer, can_compile, why_not_stacked
 from rota.errors import RotaError
-from rota.models import MultiTaskModel, StackedTexts, stacked
+from rota.models import LanguageModel, MultiTaskModel, StackedTexts, stacked
 from rota.settings import Settings
 from rota.streams import Stream
 
@@ -75,9 +75,9 @@ def resolve_engine(settings: Settings, waits: bool, own: Trainer, model: nn.Modu
     if engine == "stack":
         reason = _why_alone(settings, cuda, own, model)
         if reason:
-            engine = "graph" if cuda and _why_eager(settings, cuda, own) is None else "eager"
+            engine = "graph" if cuda and _why_eager(settings, cuda, own, model) is None else "eager"
     elif engine != "eager":
-        reason = _why_eager(settings, cuda, own)
+        reason = _why_eager(settings, cuda, own, model)
         compiles = engine == "compile" or (engine == "auto" and _is_paid_back(settings, model))
         engine = "eager" if reason else "compile" if compiles else "graph"
     return settings.model_copy(update={"delay": delay, "engine": engine}), reason
@@ -109,8 +109,9 @@ def _why_alone(settings: Settings, cuda: bool, own: Trainer, model: nn.Module) -
     return reason or why_not_stacked(model)
 
 
-def _why_eager(settings: Settings, cuda: bool, own: Trainer) -> str | None:
+def _why_eager(settings: Settings, cuda: bool, own: Trainer, model: nn.Module) -> str | None:
     obstacles = {
+        "the loss of a language model is a mean over tokens": isinstance(model, LanguageModel),
         "there is no CUDA device": not cuda,
         "accelerator or optimizer are your own": own != Trainer(),
         "several processes train together": int(os.environ.get("WORLD_SIZE", 1)) > 1,

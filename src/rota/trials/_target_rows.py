@@ -40,8 +40,8 @@ class TargetRows:
         """Leave the gradient of the mean dev loss in the parameters; return the loss."""
         model, batches = self._run.model, self._batches()
         self._learner.optimizer.zero_grad(set_to_none=True)
-        count = sum(len(batch) for batch in batches)
-        self._learner.ledger.dev_trained += count
+        self._learner.ledger.dev_trained += sum(len(batch) for batch in batches)
+        count = sum(self._weight(batch) for batch in batches)
         with evaluating(model), _able_to_go_back(model):
             losses = [repeatably(functools.partial(self._backward, batch, count)) for batch in batches]
         return float(torch.stack(losses).sum())
@@ -83,10 +83,16 @@ class TargetRows:
     def _moved(self, ids: Ids) -> Batch:
         return self._rows.batch(ids).to(self._learner.device)
 
+    def _weight(self, batch: Batch) -> int:
+        """Its rows, or what they count in the mean."""
+        weights = self._task.kind.weights(batch.labels)
+        return len(batch) if weights is None else int(weights.sum())
+
     def _backward(self, batch: Batch, count: int) -> torch.Tensor:
         with self._learner.accelerator.autocast():
             outputs = self._run.model(self._task.name, batch.inputs)
-        loss = self._task.kind.losses(at_least_float(outputs), batch.labels).sum() / count
+        losses = self._task.kind.losses(at_least_float(outputs), batch.labels)
+        loss = self._learner.total(self._task.name, losses, [batch]) / count
         loss.backward()
         return loss.detach()
 

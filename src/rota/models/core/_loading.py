@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 
 from rota.models.core._pretrained import Pooling, Pretrained
-from rota.pretrained import load_pretrained, locate, quiet, transformers_package
+from rota.pretrained import load_pretrained, locate, quiet, speaks, transformers_package
 
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob")  # as BERT and its relatives call them
 
@@ -26,7 +26,8 @@ def pretrained(
 
     Args:
         name: `minilm`, a folder, or a name on the hub.
-        pooling: See `Pretrained`; by default the mean for `minilm` and other sentence encoders, else the first token.
+        pooling: See `Pretrained`; by default the mean for `minilm` and other sentence encoders and for language models,
+            whose first token sees no other, else the first token.
         hidden, frozen: See `Pretrained`.
         dropout: In all of its layers; None: as it was pretrained.
 
@@ -39,7 +40,7 @@ def pretrained(
     >>> encoder.width, encoder.pooling, encoder.frozen
     (16, 'first', 1)
     """
-    pooling = pooling or _usual_pooling(locate(name))
+    pooling = pooling or _usual_pooling(name)
     with quiet():
         config = load_pretrained("config", name)
         _set_dropout(config, dropout)
@@ -87,15 +88,17 @@ def outline(name: str, pooling: Pooling | None = None) -> Pretrained:
     ...     next(outline(folder).parameters()).is_meta
     True
     """
-    pooling = pooling or _usual_pooling(locate(name))
+    pooling = pooling or _usual_pooling(name)
     content = load_pretrained("config", name).to_dict()
     with torch.device("meta"):
         return rebuilt(content, pooling, pooling == "pooled", None)
 
 
-def _usual_pooling(place: str) -> Pooling:
-    """As a sentence encoder says in its own files; else the first token."""
-    file = Path(place) / "1_Pooling" / "config.json"
+def _usual_pooling(name: str) -> Pooling:
+    """As a sentence encoder says in its own files; the mean of a language model; else the first token."""
+    if speaks(name):
+        return "mean"
+    file = Path(locate(name)) / "1_Pooling" / "config.json"
     if file.is_file() and json.loads(file.read_text()).get("pooling_mode_mean_tokens"):
         return "mean"
     return "first"
