@@ -9,6 +9,7 @@ from rota.errors import RotaError
 from rota.methods._active import ACTIVE
 from rota.methods._auto import AUTO
 from rota.methods._autosem import AUTOSEM
+from rota.methods._bandits import BANDITS
 from rota.methods._counterfactual import COUNTERFACTUAL
 from rota.methods._exp3s import EXP3S
 from rota.methods._method import Method
@@ -20,7 +21,7 @@ from rota.methods._target import TARGETED
 from rota.methods._thompson import THOMPSON
 from rota.plugins import PluginTable
 
-FAMILIES = (MIXTURES, AUTO, EXP3S, COUNTERFACTUAL, ACTIVE, PICKED, TARGETED, THOMPSON, AUTOSEM)
+FAMILIES = (MIXTURES, AUTO, EXP3S, BANDITS, COUNTERFACTUAL, ACTIVE, PICKED, TARGETED, THOMPSON, AUTOSEM)
 
 
 def _method(name: str, found: Any) -> Method:
