@@ -19,9 +19,10 @@ from rota.methods._options import Options
 from rota.methods._picked import PICKED
 from rota.methods._target import TARGETED
 from rota.methods._thompson import THOMPSON
+from rota.methods._weightings import WEIGHTINGS
 from rota.plugins import PluginTable
 
-FAMILIES = (MIXTURES, AUTO, EXP3S, BANDITS, COUNTERFACTUAL, ACTIVE, PICKED, TARGETED, THOMPSON, AUTOSEM)
+FAMILIES = (MIXTURES, AUTO, EXP3S, BANDITS, WEIGHTINGS, COUNTERFACTUAL, ACTIVE, PICKED, TARGETED, THOMPSON, AUTOSEM)
 
 
 def _method(name: str, found: Any) -> Method:

@@ -33,7 +33,7 @@ class DUMP(Policy):
     >>> for value in (0.4, 0.6):
     ...     policy.observe(Feedback("easy", value))
     >>> policy.probabilities(step=2).round(3)  # 0.5 + √(2 ln 3 / 3) and 0 + √(2 ln 3)
-    array([0.467, 0.533])
+    array([0.468, 0.532])
 
     Reference:
         Z. Wang et al., DUMP: Automated Distribution-Level Curriculum Learning for RL-based LLM Post-training, 2025.

@@ -50,7 +50,7 @@ class ODM(Policy):
     >>> for task, loss in {"easy": 0.5, "hard": 2.0}.items():
     ...     policy.observe(Feedback(task, loss, probability=0.5, step=0))
     >>> policy.probabilities(step=1).round(3), policy.probabilities(step=10_000).round(3)
-    (array([0.426, 0.574]), array([0.188, 0.812]))
+    (array([0.447, 0.553]), array([0.186, 0.814]))
 
     Reference:
         A. Albalak et al., Efficient Online Data Mixing For Language Model Pre-Training, 2023.
