@@ -11,6 +11,7 @@ import pytest
 import rota.policies
 from rota.feedback import Choice
 from rota.policies import (
+    ADO,
     DUMP,
     DWA,
     FAMO,
@@ -49,6 +50,7 @@ def by_name(tasks):
 
 
 POLICIES = {
+    "ADO": lambda tasks: ADO(tasks, by_name(tasks), warmup=80, every=500),
     "Anchored": lambda tasks: Anchored(Exp3S(tasks, eta=0.01), by_name(tasks), weight=0.3),
     "Auto": lambda tasks: Auto(tasks, horizon=200, every=20),
     "AutoDev": lambda tasks: AutoDev(tasks, horizon=200, every=20),
@@ -88,6 +90,7 @@ VARIANTS = {
     "UW by sgd": lambda tasks: UW(tasks, rule="sgd", lr=0.1),
     "UW, optimal": lambda tasks: UW(tasks, rule="optimal"),
     "UWSO, sharp": lambda tasks: UWSO(tasks, tau=1e-12),
+    "ADO, all counted together": lambda tasks: ADO(tasks, counting="all", warmup=50, every=999, floor=0),
     "SEC, sharp": lambda tasks: SEC(tasks, alpha=1.0, tau=1e-9),
     "Exp3S with a prior": lambda tasks: Exp3S(tasks, eta=0.05, prior=by_name(tasks)),
     "Exp3S with a prior, greedy": lambda tasks: Exp3S(tasks, eta=1.0, epsilon=0, alpha=0.5, prior=by_name(tasks)),

@@ -12,6 +12,7 @@ from rota.methods._autosem import AUTOSEM
 from rota.methods._bandits import BANDITS
 from rota.methods._counterfactual import COUNTERFACTUAL
 from rota.methods._exp3s import EXP3S
+from rota.methods._laws import LAWS
 from rota.methods._method import Method
 from rota.methods._mixtures import MIXTURES
 from rota.methods._of_policy import method_of_policy
@@ -22,7 +23,20 @@ from rota.methods._thompson import THOMPSON
 from rota.methods._weightings import WEIGHTINGS
 from rota.plugins import PluginTable
 
-FAMILIES = (MIXTURES, AUTO, EXP3S, BANDITS, WEIGHTINGS, COUNTERFACTUAL, ACTIVE, PICKED, TARGETED, THOMPSON, AUTOSEM)
+FAMILIES = (
+    MIXTURES,
+    AUTO,
+    EXP3S,
+    BANDITS,
+    LAWS,
+    WEIGHTINGS,
+    COUNTERFACTUAL,
+    ACTIVE,
+    PICKED,
+    TARGETED,
+    THOMPSON,
+    AUTOSEM,
+)
 
 
 def _method(name: str, found: Any) -> Method:

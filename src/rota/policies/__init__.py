@@ -1,5 +1,6 @@
 """Which task next? Every policy is a distribution over tasks that changes with feedback."""
 
+from rota.policies._ado import ADO
 from rota.policies._anchored import Anchored
 from rota.policies._auto import Auto
 from rota.policies._auto_dev import AutoDev
@@ -26,6 +27,7 @@ from rota.policies._uwso import UWSO
 from rota.policies._wrappers import Hold, WithFloor
 
 __all__ = [
+    "ADO",
     "DUMP",
     "DWA",
     "FAMO",
