@@ -11,9 +11,20 @@ import pytest
 import rota.policies
 from rota.feedback import Choice
 from rota.policies import (
+    ADO,
+    DUMP,
+    DWA,
+    FAMO,
+    ODM,
+    RLW,
+    SEC,
+    UW,
+    UWSO,
+    Anchored,
     Auto,
     AutoDev,
     Cycle,
+    DynamixSFT,
     Exp3S,
     Fixed,
     Hold,
@@ -39,6 +50,8 @@ def by_name(tasks):
 
 
 POLICIES = {
+    "ADO": lambda tasks: ADO(tasks, by_name(tasks), warmup=80, every=500),
+    "Anchored": lambda tasks: Anchored(Exp3S(tasks, eta=0.01), by_name(tasks), weight=0.3),
     "Auto": lambda tasks: Auto(tasks, horizon=200, every=20),
     "AutoDev": lambda tasks: AutoDev(tasks, horizon=200, every=20),
     "Fixed": lambda tasks: Fixed(by_name(tasks)),
@@ -46,8 +59,17 @@ POLICIES = {
     "uniform": uniform,
     "proportional": lambda tasks: proportional(by_name(tasks)),
     "Union": lambda tasks: Union(by_name(tasks)),
+    "FAMO": FAMO,
+    "ODM": ODM,
+    "RLW": RLW,
+    "SEC": SEC,
+    "UW": UW,
+    "UWSO": UWSO,
     "Tempered": lambda tasks: Tempered(by_name(tasks), power=0.5),
     "Cycle": lambda tasks: Cycle(by_name(tasks)),
+    "DUMP": DUMP,
+    "DWA": lambda tasks: DWA(tasks, every=3),
+    "DynamixSFT": lambda tasks: DynamixSFT(tasks, by_name(tasks)),
     "Exp3S": lambda tasks: Exp3S(tasks, eta=0.01),
     "Thompson": Thompson,
     "Tracking": Tracking,
@@ -57,6 +79,21 @@ POLICIES = {
     "WithStart": lambda tasks: WithStart(Exp3S(tasks, eta=0.01), uniform(tasks), steps=20),
 }
 VARIANTS = {
+    "Anchored, all of it": lambda tasks: Anchored(Tracking(tasks), weight=1.0),
+    "Anchored, with a floor, held": lambda tasks: Hold(WithFloor(Anchored(Auto(tasks, horizon=99)), 0.1), steps=2),
+    "DynamixSFT, greedy": lambda tasks: DynamixSFT(tasks, beta=300, gamma=0.0, alpha=0.0),
+    "DUMP, sharp, of the last value": lambda tasks: DUMP(tasks, tau=1e-9, window=1),
+    "ODM by sums, after a warmup": lambda tasks: ODM(tasks, rule="sum", warmup=15, prior=by_name(tasks)),
+    "ODM by perplexity": lambda tasks: ODM(tasks, rule="perplexity"),
+    "FAMO, fast, above a bound": lambda tasks: FAMO(tasks, lr=10.0, least={min(tasks): -1.0}),
+    "RLW, dirichlet": lambda tasks: RLW(tasks, "dirichlet", seed=3),
+    "UW by sgd": lambda tasks: UW(tasks, rule="sgd", lr=0.1),
+    "UW, optimal": lambda tasks: UW(tasks, rule="optimal"),
+    "UWSO, sharp": lambda tasks: UWSO(tasks, tau=1e-12),
+    "ADO, all counted together": lambda tasks: ADO(tasks, counting="all", warmup=50, every=999, floor=0),
+    "SEC, sharp": lambda tasks: SEC(tasks, alpha=1.0, tau=1e-9),
+    "Exp3S with a prior": lambda tasks: Exp3S(tasks, eta=0.05, prior=by_name(tasks)),
+    "Exp3S with a prior, greedy": lambda tasks: Exp3S(tasks, eta=1.0, epsilon=0, alpha=0.5, prior=by_name(tasks)),
     "Auto with sizes": lambda tasks: Auto(tasks, horizon=200, sizes=by_name(tasks), batch_size=1, every=20),
     "Auto, always guarded, prior uniform": lambda tasks: Auto(
         tasks, horizon=200, sizes=by_name(tasks), prior="uniform", guard="always", batch_size=1, every=20

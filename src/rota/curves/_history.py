@@ -71,6 +71,10 @@ class History(ByTask):
             value[where] = getattr(other, name)[where]
         return found
 
+    def blocks(self) -> tuple[Floats, Floats]:
+        """Mean value and number of visits of each block, a row for each task; 0 where there is none yet."""
+        return self._sums / np.maximum(self._sizes, 1.0), self._sizes.copy()
+
     def noise(self) -> Floats:
         """Standard deviation of one value around its curve: a smooth one has hardly any second differences."""
         return np.asarray(np.sqrt(self._second / np.maximum(self.visits - 2, 1) / 6))

@@ -105,7 +105,7 @@ def _union(options: NoOptions, context: RunContext) -> Recipe:
 
 
 def _fixed(options: WeightOptions, context: RunContext) -> Recipe:
-    return Recipe(policies.Fixed(_for_all(context, options.weights)))
+    return Recipe(policies.Fixed(for_all(context, options.weights)))
 
 
 def _steered(options: SteeredOptions, context: RunContext) -> Recipe:
@@ -114,16 +114,16 @@ def _steered(options: SteeredOptions, context: RunContext) -> Recipe:
 
 
 def _cycle(options: TurnOptions, context: RunContext) -> Recipe:
-    return Recipe(policies.Cycle(_for_all(context, options.weights)))
+    return Recipe(policies.Cycle(for_all(context, options.weights)))
 
 
 def _joint(options: JointOptions, context: RunContext) -> Recipe:
     if options.weights is None:
         return Recipe(policies.uniform(context.tasks), "joint")
-    return Recipe(policies.Fixed(_for_all(context, options.weights)), "joint")
+    return Recipe(policies.Fixed(for_all(context, options.weights)), "joint")
 
 
-def _for_all(context: RunContext, weights: Mapping[str, Weight]) -> dict[str, Weight]:
+def for_all(context: RunContext, weights: Mapping[str, Weight]) -> dict[str, Weight]:
     """A weight for every task and for no other, in the order of the tasks."""
     for task in weights:
         if task not in context.sizes:

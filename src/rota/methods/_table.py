@@ -9,9 +9,11 @@ from rota.errors import RotaError
 from rota.methods._active import ACTIVE
 from rota.methods._auto import AUTO
 from rota.methods._autosem import AUTOSEM
+from rota.methods._bandits import BANDITS
 from rota.methods._counterfactual import COUNTERFACTUAL
 from rota.methods._educated_guess import EDUCATED_GUESS
 from rota.methods._exp3s import EXP3S
+from rota.methods._laws import LAWS
 from rota.methods._method import Method
 from rota.methods._mixtures import MIXTURES
 from rota.methods._of_policy import method_of_policy
@@ -19,9 +21,24 @@ from rota.methods._options import Options
 from rota.methods._picked import PICKED
 from rota.methods._target import TARGETED
 from rota.methods._thompson import THOMPSON
+from rota.methods._weightings import WEIGHTINGS
 from rota.plugins import PluginTable
 
-FAMILIES = (MIXTURES, AUTO, EXP3S, COUNTERFACTUAL, ACTIVE, PICKED, TARGETED, THOMPSON, AUTOSEM, EDUCATED_GUESS)
+FAMILIES = (
+    MIXTURES,
+    AUTO,
+    EXP3S,
+    BANDITS,
+    LAWS,
+    WEIGHTINGS,
+    COUNTERFACTUAL,
+    ACTIVE,
+    PICKED,
+    TARGETED,
+    THOMPSON,
+    AUTOSEM,
+    EDUCATED_GUESS,
+)
 
 
 def _method(name: str, found: Any) -> Method:

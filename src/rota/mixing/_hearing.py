@@ -36,10 +36,10 @@ def told_source(policy: Policy, listen: Listen | tuple[()] | None) -> EachStep |
         found = [source for word in words if isinstance(source := USUAL.get(word), EachStep)]
         return found[0] if found else None
     source = listen if isinstance(listen, EachStep) else EachStep(listen, _only_word(policy, listen))  # type: ignore[arg-type]
-    if source.measure == "prediction_gain":
+    if source.asks_again:
         raise RotaError(
-            "A mix hears losses; it cannot ask for the loss after the update, as prediction_gain does. Measure the "
-            "gain in your loop and tell it: Mix(…, listen=EachStep('training_loss', says='gain'))."
+            f"A mix hears losses; it cannot ask for the loss after the update, as {source.measure} does. Measure the "
+            f"gain in your loop and tell it: Mix(…, listen=EachStep('training_loss', says='gain'))."
         )
     if words is not None and source.says not in words:
         raise RotaError(

@@ -2,7 +2,6 @@
 
 from rota.models._default import encoder_for
 from rota.models._named_bilstm import bilstm_counts
-from rota.models._save import build_model, load_model, save_model
 from rota.models._save import build_any, build_model, load_model, save_model
 from rota.models.adapters import Adapted, Adapter, make_adapter
 from rota.models.camtl import BEGINNINGS, CAMTL, Parts, PartsFor, camtl, make_parts, parts_for

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -14,6 +14,7 @@ from rota.feedback import Feedback
 from rota.limits import PartShare, Positive, TwoOrMore
 from rota.policies._base import Policy
 from rota.policies._reservoir import Reservoir
+from rota.policies._task_weights import prior_shares
 
 Importance = Literal["rho-floored", "rho", "pi"]
 """What Exp3.S divides a reward by."""
@@ -32,6 +33,14 @@ class Exp3S(Policy):
     where r is the observed gain on the scale of the gains seen so far (`Reservoir`) and α = 1/t. All in log
     space: nothing overflows, however long the run.
 
+    With a prior μ, ω begins at log μ, and what is spread or redistributed goes to the tasks as μ says, so that without
+    rewards the mixture stays μ (the prior-scaled exploration of DynamixSFT, Shin et al. 2025, in this bandit):
+
+        π(k) = (1 - ε) ρ(k) + ε μ(k),   r̃(k) = r / max(ρ(k), ε μ(k)),
+        ω'(k) = log[(1 - α') exp(x(k)) + α' μ(k) Σ_j exp(x(j))],   x = ω + η r̃,   α' = min(1, α N / (N - 1)).
+
+    With equal shares that is the rule above.
+
     Args:
         tasks: Names of the tasks.
         eta: Step size η of the weights.
@@ -41,6 +50,7 @@ class Exp3S(Policy):
             (unbiased, as Graves et al. do).
         alpha: Share of the weight that is redistributed; None for 1/t, a number for a constant.
         reservoir: How many gains the scaling remembers.
+        prior: Weight of each task in the mixture that the policy begins with and stays near; None for equal ones.
 
     >>> policy = Exp3S(["rte", "mrpc"], eta=0.1)
     >>> for step, gain in enumerate([0.1, 0.4, 0.2, 0.9]):
@@ -50,7 +60,8 @@ class Exp3S(Policy):
 
     Reference:
         J. Glover and C. Hokamp, Task Selection Policies for Multitask Learning, 2019;
-        A. Graves et al., Automated Curriculum Learning for Neural Networks, 2017.
+        A. Graves et al., Automated Curriculum Learning for Neural Networks, 2017;
+        H. Shin et al., DynamixSFT: Dynamic Mixture Optimization of Instruction Tuning Collections, 2025 (the prior).
 
     Where this differs from the paper:
         α = 1/t would be 1 at the first update and turn the preference round; t starts at 2. The size of the
@@ -77,6 +88,7 @@ class Exp3S(Policy):
         importance: Importance = "rho-floored",
         alpha: PartShare | None = None,
         reservoir: TwoOrMore = 1000,
+        prior: Mapping[str, float] | None = None,
     ) -> None:
         super().__init__(tasks)
         if not eta > 0:
@@ -88,14 +100,19 @@ class Exp3S(Policy):
         if importance not in get_args(Importance):
             raise unknown_name("importance", importance, get_args(Importance))
         self.eta, self.epsilon, self.alpha, self.importance = eta, epsilon, alpha, importance
-        self.log_weights = np.zeros(len(self.tasks))
+        self._prior = None if prior is None else prior_shares("Exp3S", self.tasks, prior)
+        if self._prior is None:
+            self._even: Floats = np.full(len(self.tasks), epsilon / len(self.tasks))
+            self.log_weights: Floats = np.zeros(len(self.tasks))
+        else:
+            self._even, self.log_weights = epsilon * self._prior, np.log(self._prior / self._prior.max())
         self.updates = 0
         self.scaling = Reservoir(reservoir, seed)
 
     def probabilities(self, step: int) -> Floats:
         weights: Floats = np.exp(self.log_weights)  # at most 1: `learn` keeps the largest log-weight at 0
         weights *= (1.0 - self.epsilon) / weights.sum()
-        weights += self.epsilon / len(self.tasks)
+        weights += self._even
         return weights
 
     def learn(self, k: int, feedback: Feedback) -> None:
@@ -105,28 +122,34 @@ class Exp3S(Policy):
         self.updates += 1
         alpha = 1.0 / (self.updates + 1) if self.alpha is None else self.alpha
         x = self.log_weights
-        x[k] += self.eta * reward / self._weight(feedback.probability)
-        self.log_weights = shared(x, alpha)
+        x[k] += self.eta * reward / self._weight(k, feedback.probability)
+        self.log_weights = shared(x, alpha, self._prior)
         self.log_weights -= self.log_weights.max()
 
     def welcome(self, stays: NDArray[np.bool_]) -> None:
-        """Newcomers begin with the mean weight of the others."""
+        """Newcomers begin with the mean weight of the others, or, with a prior, with their share of it."""
         self.log_weights -= self.log_weights[stays].max()
-        self.log_weights[~stays] = np.log(np.exp(self.log_weights[stays]).mean())
+        weights = np.exp(self.log_weights[stays])
+        if self._prior is None:
+            self.log_weights[~stays] = np.log(weights.mean())
+        else:
+            self.log_weights[~stays] = np.log(self._prior[~stays] * weights.sum() / self._prior[stays].sum())
+        self.log_weights -= self.log_weights.max()
 
-    def _weight(self, probability: float | None) -> float:
+    def _weight(self, k: int, probability: float | None) -> float:
         """The denominator of r̃: ρ of the choice, recovered from its π, so that late feedback is right too."""
         if probability is None:
             return 1.0
         if self.importance == "pi":
             return probability
-        even = self.epsilon / len(self.tasks)
+        even = float(self._even[k])
         least = even if self.importance == "rho-floored" else 0.0
         return max((probability - even) / (1.0 - self.epsilon), least, 1e-12)
 
 
-def shared(x: Floats, alpha: float) -> Floats:
-    """Log-weights after each task gave the share `alpha` of its weight to the others. Σ exp(x) is conserved.
+def shared(x: Floats, alpha: float, prior: Floats | None = None) -> Floats:
+    """Log-weights after each task gave the share `alpha` of its weight to the others, in equal parts or as a prior
+    says. Σ exp(x) is conserved.
 
     >>> before = np.array([0.0, 1.0, 2.0])
     >>> bool(np.isclose(np.exp(before).sum(), np.exp(shared(before, alpha=0.3)).sum()))
@@ -134,8 +157,12 @@ def shared(x: Floats, alpha: float) -> Floats:
     """
     top = x.max()
     weights = np.exp(x - top)
-    others = weights.sum() - weights
-    mixed: Floats = (1.0 - alpha) * weights + alpha / (len(x) - 1) * others
+    if prior is None:
+        others = weights.sum() - weights
+        mixed: Floats = (1.0 - alpha) * weights + alpha / (len(x) - 1) * others
+    else:
+        part = min(1.0, alpha * len(x) / (len(x) - 1))
+        mixed = (1.0 - part) * weights + part * prior * weights.sum()
     # With alpha = 0 a weight may underflow to nothing; the smallest normal number stands for it.
     logs: Floats = np.log(np.maximum(mixed, np.finfo(np.float64).tiny)) + top
     return logs

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from rota.arrays import Floats
-from rota.errors import RotaError
+from rota.errors import RotaError, unknown_name
 
 
 def task_names(owner: str, tasks: Sequence[str]) -> tuple[str, ...]:
@@ -36,3 +36,24 @@ def positive_weights(owner: str, weights: Mapping[str, float], what: str = "weig
     if not math.isfinite(total):
         raise RotaError(f"{owner} expects {what} whose sum is a number. Found {', '.join(map(str, values))}.")
     return values
+
+
+def prior_shares(owner: str, tasks: Collection[str], prior: Mapping[str, float] | None) -> Floats:
+    """A prior as shares in the order of the tasks; None is uniform. Refuse unknown and missing tasks, and a task
+    without a share, which nothing could bring back.
+
+    >>> prior_shares("Exp3S", ["rte", "sst2"], {"sst2": 300, "rte": 100})
+    array([0.25, 0.75])
+    """
+    if prior is None:
+        return np.full(len(tasks), 1.0 / len(tasks))
+    weights = dict(zip(prior, positive_weights(owner, prior, "a prior"), strict=True))
+    for task in prior:
+        if task not in tasks:
+            raise unknown_name("task in the prior", task, tasks)
+    lacking = [task for task in tasks if not weights.get(task)]
+    if lacking:
+        raise RotaError(f"{owner} expects a prior above zero for every task. Found none for {', '.join(lacking)}.")
+    found: Floats = np.array([weights[task] for task in tasks])
+    found /= found.sum()
+    return found

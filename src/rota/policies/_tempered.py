@@ -9,6 +9,7 @@ import numpy as np
 from rota.arrays import Floats
 from rota.errors import RotaError
 from rota.policies._base import Policy
+from rota.policies._softmax import softmax
 from rota.policies._task_weights import positive_weights
 from rota.schedules import Schedule, as_schedule
 
@@ -37,7 +38,4 @@ class Tempered(Policy):
         self._power = as_schedule(power)
 
     def probabilities(self, step: int) -> Floats:
-        scaled = self._power(step) * self._log_sizes
-        weights: Floats = np.exp(scaled - scaled.max())
-        weights /= weights.sum()
-        return weights
+        return softmax(self._power(step) * self._log_sizes)

@@ -4,7 +4,16 @@ from rota.signals._batchbald import BatchBALD, batchbald, joint_mutual_informati
 from rota.signals._covariance import covariance_similarity, mean_similarity
 from rota.signals._dropout import Scope, ensemble_outputs, layers_of, mc_dropout, refuse_without_dropout
 from rota.signals._first_inputs import FirstInputs, first_inputs
-from rota.signals._gains import Signal, View, improving_loss, prediction_gain, training_loss, visit_gain
+from rota.signals._gains import (
+    Signal,
+    View,
+    improving_loss,
+    mean_advantage,
+    prediction_gain,
+    relative_gain,
+    training_loss,
+    visit_gain,
+)
 from rota.signals._masks import SharedMasks
 from rota.signals._scores import SCORES, Score
 from rota.signals._uncertainty import bald, entropy, expected_entropy
@@ -29,9 +38,11 @@ __all__ = [
     "joint_mutual_information",
     "layers_of",
     "mc_dropout",
+    "mean_advantage",
     "mean_similarity",
     "prediction_gain",
     "refuse_without_dropout",
+    "relative_gain",
     "released_batchbald",
     "training_loss",
     "visit_gain",

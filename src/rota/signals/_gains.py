@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+LEAST = 1e-8  # of a loss that something is divided by
+
 
 @dataclass(frozen=True)
 class View:
@@ -61,6 +63,33 @@ def prediction_gain(view: View) -> Tensor:
     tensor(0.2500)
     """
     return view.loss - view.again()
+
+
+def relative_gain(view: View) -> Tensor:
+    """Which part of the loss of its own batch the update took off: (L(x, θ) - L(x, θ')) / L(x, θ). Tasks whose losses
+    are of other sizes can be compared by it.
+
+    The reward of DynamixSFT (Shin et al. 2025), eq. 4, with the loss of the batch in place of that of each row. A loss
+    next to zero or below counts as 1e-8.
+
+    >>> relative_gain(View("rte", 3, torch.tensor(0.75), again=lambda: torch.tensor(0.5))).round(decimals=3)
+    tensor(0.3330)
+    """
+    return (view.loss - view.again()) / view.loss.clamp_min(LEAST)
+
+
+def mean_advantage(view: View) -> Tensor:
+    """The mean absolute advantage of answers that would be drawn from the model and rewarded with 1 where they are
+    right: 2 p (1 - p), where p = exp(-L) is the probability of the right answer, in the geometric mean over the batch.
+
+    The reward of SEC (Chen et al. 2025) and DUMP (Wang et al. 2025), where a model is trained on labels and not on
+    rewards: largest for tasks that are half solved.
+
+    >>> mean_advantage(View("rte", 3, torch.tensor(0.6931), again=lambda: torch.tensor(0.5))).round(decimals=3)
+    tensor(0.5000)
+    """
+    right = torch.exp(-view.loss / view.unit).clamp_max(1.0)
+    return 2.0 * right * (1.0 - right)
 
 
 def visit_gain(view: View) -> Tensor:

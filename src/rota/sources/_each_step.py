@@ -21,11 +21,15 @@ NAMED = {
     "training_loss": "loss",
     "visit_gain": "gain",
     "prediction_gain": "gain",
+    "relative_gain": "gain",
     "improving_loss": "gain",
+    "mean_advantage": "reward",
 }
 """What the functions of `rota.signals` measure."""
-MEMORYLESS = {"training_loss", "prediction_gain"}
+MEMORYLESS = {"training_loss", "prediction_gain", "relative_gain", "mean_advantage"}
 """Those that do not look back to the task's last visit."""
+AFTER_UPDATE = {"prediction_gain", "relative_gain"}
+"""Those that ask for the loss after the update, which is a forward pass."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,11 @@ class EachStep(Source):
             object.__setattr__(self, "measure", known)
         if not self.says:
             object.__setattr__(self, "says", NAMED.get(str(known), str(known)))
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether it is known to need the loss after the update."""
+        return self.measure in AFTER_UPDATE
 
     def open(self, run: RunAccess) -> Feed:
         if not isinstance(self.measure, str):
