@@ -41,7 +41,7 @@ ROOMS = [
         "pretrained",
         "pretraining",
     ),
-    *("curves", "policies", "draws", "runlog", "offpolicy", "search", "simulation"),
+    *("curves", "surfaces", "policies", "draws", "runlog", "offpolicy", "search", "simulation"),
     *("tasks", "callbacks", "data", "models/core", "models/camtl", "models/adapters", "models", "signals"),
     *("engine", "evaluation", "streams", "trials", "sources", "mixing", "training"),
     *("plans", "inference", "methods", "runs", "workers", "comparisons"),
