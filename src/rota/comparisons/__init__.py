@@ -12,6 +12,7 @@ from rota.comparisons._cells import (
 )
 from rota.comparisons._comparison import BASELINES, COMPARISON, SINGLE, Cell, Comparison, make_comparison, other_verbs
 from rota.comparisons._equal_cost import equal_cost
+from rota.comparisons._headroom_design import MIXTURES, headroom_comparison
 from rota.comparisons._prediction import register_claims
 from rota.comparisons._transfer_runs import transfer_comparison
 
@@ -20,11 +21,13 @@ __all__ = [
     "BASELINES",
     "COMPARISON",
     "IN_COMPANY",
+    "MIXTURES",
     "SINGLE",
     "Cell",
     "Comparison",
     "Event",
     "equal_cost",
+    "headroom_comparison",
     "is_finished",
     "make_comparison",
     "other_verbs",
