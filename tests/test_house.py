@@ -43,7 +43,7 @@ ROOMS = [
         "pretrained",
         "pretraining",
     ),
-    *("curves", "policies", "draws", "runlog", "offpolicy", "search", "simulation"),
+    *("curves", "surfaces", "policies", "draws", "runlog", "offpolicy", "search", "simulation"),
     *("tasks", "callbacks", "data"),
     *("models/core", "models/camtl", "models/adapters", "models/language", "models", "signals"),
     *("engine", "evaluation", "streams", "trials", "sources", "mixing", "training"),

@@ -24,6 +24,7 @@ from rota.analysis._group_averages import NamedAverage, named_averages
 from rota.analysis._group_similarity import Aligned, GroupSimilarity
 from rota.analysis._groups import Group, counted_tasks, group_runs, method_of, run_names, tasks_of
 from rota.analysis._headline import Headline, Overview, headline, overview
+from rota.analysis._headroom_table import Measure, MixtureTable, read_mixtures
 from rota.analysis._log_accounts import LogAccount, MixtureAccounts, mixture_accounts
 from rota.analysis._mean_curves import MeanCurve, mean_curve, median_curves
 from rota.analysis._measures import MEASURES, RunMeasure
@@ -73,7 +74,9 @@ __all__ = [
     "Key",
     "LogAccount",
     "MeanCurve",
+    "Measure",
     "MixtureAccounts",
+    "MixtureTable",
     "NamedAverage",
     "Outlook",
     "Overview",
@@ -135,6 +138,7 @@ __all__ = [
     "rank",
     "read_claims",
     "read_history",
+    "read_mixtures",
     "read_rounds",
     "read_searches",
     "read_transfer",

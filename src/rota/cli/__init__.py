@@ -18,6 +18,7 @@ from rota.cli._demo import demo
 from rota.cli._evaluate import evaluate
 from rota.cli._export import export
 from rota.cli._flags import in_flags
+from rota.cli._headroom import headroom
 from rota.cli._help import Command, Verbs
 from rota.cli._improve import improve
 from rota.cli._interrupts import INTERRUPTED, code_of_end, orderly_end, said_at_end
@@ -51,6 +52,7 @@ for verb in (
     export,
     improve,
     transfer,
+    headroom,
     select,
     search,
     autosem,

@@ -28,6 +28,7 @@ from rota.comparisons._comparison import (
     other_verbs,
 )
 from rota.comparisons._equal_cost import equal_cost
+from rota.comparisons._headroom_design import MIXTURES, headroom_comparison
 from rota.comparisons._prediction import register_claims
 from rota.comparisons._transfer_runs import transfer_comparison
 
@@ -42,6 +43,7 @@ __all__ = [
     "FORWARDS",
     "FRESH",
     "IN_COMPANY",
+    "MIXTURES",
     "SINGLE",
     "Adaptation",
     "Adapting",
@@ -49,6 +51,7 @@ __all__ = [
     "Comparison",
     "Event",
     "equal_cost",
+    "headroom_comparison",
     "is_finished",
     "make_comparison",
     "other_verbs",

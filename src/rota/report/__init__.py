@@ -2,6 +2,7 @@
 
 from rota.deprecation import renamed_names
 from rota.report._card import model_card
+from rota.report._headroom_page import write_headroom
 from rota.report._inline import inline_html
 from rota.report._page import ReportPage, Section
 from rota.report._picture import write_picture
@@ -22,6 +23,7 @@ __all__ = [
     "model_card",
     "refuse_without_packages",
     "report_text",
+    "write_headroom",
     "write_picture",
     "write_report",
     "write_similarity",
