@@ -20,7 +20,7 @@ from rota.search._acquisition import (
 )
 from rota.search._box import Box
 from rota.search._space import CELLS, Ratios, Simplex
-from rota.search._surrogate import JITTER, Kernel, Posterior, Surrogate, most_probable
+from rota.search._surrogate import JITTER, Kernel, KernelPosterior, Surrogate, most_probable
 
 DEFAULT = {"a": (1, 20), "b": (0, 5), "c": (0, 5)}
 
@@ -62,7 +62,7 @@ def test_predictions_are_those_of_scikit_learn_with_the_same_kernel(nu):
 def test_hyper_parameters_are_judged_by_likelihood_and_prior(nu):
     rng = np.random.default_rng(2)
     X, y = rng.random((9, 3)), rng.normal(size=9)
-    posterior = Posterior(X, y, nu)
+    posterior = KernelPosterior(X, y, nu)
 
     def by_definition(logs):
         kernel = Kernel(math.exp(logs[0]), math.exp(logs[1]), np.exp(logs[2:]), nu)
@@ -86,7 +86,7 @@ def test_what_is_found_is_more_probable_than_anything_near_it():
     y = Surrogate(X, X[:, 0]).normalised(X[:, 0] + 0.1 * rng.normal(size=14))
     found = most_probable(X, y, 2.5, restarts=2, rng=np.random.default_rng(0))
     logs = np.log([found.amplitude, found.noise, *found.lengths])
-    posterior = Posterior(X, y, 2.5)
+    posterior = KernelPosterior(X, y, 2.5)
     near = [posterior(logs + 0.3 * rng.normal(size=4))[0] for _ in range(200)]
     assert posterior(logs)[0] <= min(near)
 

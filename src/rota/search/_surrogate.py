@@ -20,7 +20,7 @@ length-scales that grow with the number of features, as distances between points
 logarithms: of the amplitude, of a length-scale and of the noise."""
 JITTER = 1e-8
 
-Shape = Callable[[Floats], tuple[Floats, Floats]]
+MaternShape = Callable[[Floats], tuple[Floats, Floats]]
 
 
 def _rough(r: Floats) -> tuple[Floats, Floats]:
@@ -35,7 +35,7 @@ def _smooth(r: Floats) -> tuple[Floats, Floats]:
     return (1 + r + r * r / 3) * np.exp(-r), 5.0 / 3.0 * (1 + r) * np.exp(-r)
 
 
-SHAPES: dict[float, Shape] = {1.5: _rough, 2.5: _smooth}
+SHAPES: dict[float, MaternShape] = {1.5: _rough, 2.5: _smooth}
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def most_probable(features: Floats, values: Floats, nu: float, restarts: int, rn
     count = features.shape[1]
     bounds = np.log([AMPLITUDE, NOISE, *[LENGTHS] * count])
     likely, width = _prior(count)
-    posterior = Posterior(features, values, nu)
+    posterior = KernelPosterior(features, values, nu)
     starts = [likely, *(likely + width * rng.normal(size=len(likely)) for _ in range(restarts))]
     fits = [
         minimize(posterior, np.clip(start, *bounds.T), jac=True, method="L-BFGS-B", bounds=bounds) for start in starts
@@ -140,7 +140,7 @@ def _prior(count: int) -> tuple[Floats, Floats]:
     return means, np.array([amplitude, noise, *[length] * count])
 
 
-class Posterior:
+class KernelPosterior:
     """Minus the logarithm of the posterior density of hyper-parameters (up to a constant), and its gradient.
 
     Args:

@@ -96,7 +96,7 @@ class LanguageModel(nn.Module):
         seen = ((blocks[:, :, None] == blocks[:, None, :]) & before)[:, None]
         if self.config._attn_implementation == "sdpa":
             return seen
-        kind = self._speaker.weight.dtype
+        kind: torch.dtype = self._speaker.weight.dtype  # type: ignore[assignment]
         return torch.zeros(seen.shape, dtype=kind, device=seen.device).masked_fill(~seen, torch.finfo(kind).min)
 
     @torch.no_grad()
