@@ -25,8 +25,10 @@ UNNAMED = {"method": BASELINES[0], "keep": "logs"}
 """What a variant has that says nothing else: variants differ in what they name. Tables and reports are made of logs."""
 SINGLE = "single-"
 """What variants are called in which one task is trained alone."""
-ADAPTED, FRESH = "adapted", "fresh"
-"""What variants are called in which a new task is learned by the model of a run, and by the encoder it began with."""
+ADAPTED = "adapted"
+"""What variants are called in which the model of a run learns a new task."""
+FRESH = "fresh"
+"""What variants are called in which the encoder learns it that the run began with."""
 FORWARDS = "forwards"
 """The budget of a comparison whose variants cost what its baseline costs; an amount is that of every run."""
 
