@@ -44,6 +44,16 @@ def test_alphas_and_shares_of_the_weights_by_hand(make_run):
     assert "joint tries" not in section
 
 
+def test_figure_3_as_a_table_by_hand(make_run):
+    """Means and deviations of two seeds after the first and the last of two rounds: α 1.25 and 1.75, then 1.5 and 1."""
+    section = section_of(make_run("a", COURSE), make_run("b", OTHER, seed=1))
+    assert cells(section)[:3] == [
+        ["round", "α left", "α right", "weight left", "weight right"],
+        ["0", "1.500 ± 0.354", "0.750 ± 0.000", "0.662 ± 0.053", "0.338 ± 0.053"],
+        ["1", "1.250 ± 0.354", "0.750 ± 0.354", "0.787 ± 0.124", "0.212 ± 0.124"],
+    ]
+
+
 def test_lengths_directions_and_losses_by_hand(make_run):
     section = section_of(make_run("a", COURSE))
     assert drawn(section, NORM) == {"left": ([0, 1], [2.0, 1.0]), "right": ([0, 1], [1.0, 0.5])}
@@ -127,7 +137,7 @@ def test_scores_of_the_target_by_hand(make_run):
         make_run("g", [], "uniform", target=None, dev={"left": 0.99, "right": 0.2}),  # best for the average only
     ]
     section = section_of(*runs)
-    rows = cells(section)
+    rows = cells(section.split("<h3>Scores of left</h3>")[1])
     over = ["min", "max", "mean", "std"]
     assert rows[0] == ["method", *(f"{what} dev" for what in over), *(f"{what} test" for what in over), "runs"]
     assert rows[1:] == [
@@ -172,7 +182,8 @@ def test_methods_without_a_target_show_their_best_checkpoint_of_the_task(make_ru
 def test_unfinished_runs_have_curves_but_no_scores(make_run):
     section = section_of(make_run("a", COURSE))
     assert "nothing to compare yet" in section
-    assert cells(section) == []
+    assert "Scores of left" in section
+    assert cells(section.split("<h3>Scores of left</h3>")[1]) == []
 
 
 def test_nothing_is_said_without_rounds(make_run):
@@ -187,7 +198,7 @@ def test_names_of_tasks_are_escaped(make_run):
     section = section_of(make_run("a", lines, target=EVIL, tasks=tasks, dev={EVIL: 0.5, "right": 0.1}))
     assert EVIL not in section
     visible = re.sub(r"<script.*?</script>", "", section, flags=re.DOTALL)
-    assert unescape(visible).count(EVIL) == 5  # heading, button (twice), divergence, table
+    assert unescape(visible).count(EVIL) == 7  # heading, α, weight, button (twice), divergence, table
     assert set(traces(section, ALPHA)) == {"&lt;b&gt;%&#123;x}&lt;/b&gt;", "right"}
 
 

@@ -26,6 +26,7 @@ from rota.report._palette import GREY, LineStyle
 from rota.report._panels import curves_figure
 from rota.report._pieces import Panel, Table, Text, legend_buttons, small, strong
 from rota.report._plots import figure_html
+from rota.report._round_table import round_table
 from rota.report._templates import render
 from rota.report._words import counted, percent
 
@@ -66,12 +67,14 @@ class DrawnRounds:
         title: Its name.
         target: The task that the rounds are for.
         panels: Its figures.
+        course: α and weights of some rounds.
         diverged: Whose branches diverged, and how often.
     """
 
     title: Text
     target: str | None
     panels: list[Panel]
+    course: Table
     diverged: str
 
 
@@ -83,7 +86,7 @@ def round_section(page: ReportPage) -> Markup | None:
         own = courses[group.name]
         if any(course.number for course in own):
             panels = _panels(own, page.task_styles, f"rounds-{place}")
-            methods.append(DrawnRounds(page.named(group.name), own[0].target, panels, _diverged(own)))
+            methods.append(DrawnRounds(page.named(group.name), own[0].target, panels, round_table(own), _diverged(own)))
             tasks |= {task: page.task_styles[task] for task in group.runs[0].info["tasks"]}
     if not methods:
         return None
