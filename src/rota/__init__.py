@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rota.settings import Settings
     from rota.tasks import (
         Answer,
+        Causal,
         Classification,
         Cloze,
         GroupedAnswers,
@@ -51,6 +52,7 @@ __all__ = [
     "Answer",
     "Auto",
     "AutoDev",
+    "Causal",
     "Choice",
     "Classification",
     "Cloze",

@@ -16,6 +16,7 @@ from language_tools import described, rows_of, save_language_model, two_sources
 from text_tools import assert_refuses, jsonl, write
 
 from rota.data import Reading, load_tasks, pack_rows
+from rota.data._language_encoding import _fitting, _fitting_turns
 from rota.data._packing import packs
 from rota.tasks import IGNORED
 
@@ -117,6 +118,13 @@ def test_what_does_not_fit_is_cut_where_it_hurts_least_and_counted(tmp_path, lla
     path = described(tmp_path / "c", [long, long], source=None)
     (task,) = load_tasks([str(path)], reading(llama, longest=8))
     assert task.notes["counted"] == {"train": {"prompt truncated": 1}, "dev": {"prompt truncated": 1}}
+
+
+def test_a_prompt_that_is_cut_begins_as_every_text_does():
+    assert _fitting([2, 10, 11, 12], [20, 3], 4, 2).tokens == [2, 12, 20, 3]
+    assert _fitting([2, 10, 11, 12], [20, 3], 4, None).tokens == [11, 12, 20, 3]
+    assert _fitting([2, 10], [20, 21, 3], 4, 2).tokens == [10, 20, 21, 3]  # no room for more than one
+    assert _fitting_turns([2, 10, 11, 20, 3], [False, False, False, True, True], 4, 2).tokens == [2, 11, 20, 3]
 
 
 def test_a_column_of_sources_makes_a_task_of_each(tmp_path, llama):

@@ -46,16 +46,16 @@ def encode_continued(
         writer: Takes the arrays.
         tally: Counts what was cut.
     """
-    iterator = iter(examples)
+    iterator, begin = iter(examples), tokenizer.begin
     while chunk := list(itertools.islice(iterator, CHUNK)):
         pairs = [example for example in chunk if not example.turns]
         prompts = iter(_ids(tokenizer, [own.prompt for own in pairs], beginning=True))
         completions = iter(_ids(tokenizer, [unmarked(own.completion, tokenizer) for own in pairs]))
         for example in chunk:
             if example.turns:
-                found = [_fitting_turns(*turns_tokens(example.turns, tokenizer, example.where), longest)]
+                found = [_fitting_turns(*turns_tokens(example.turns, tokenizer, example.where), longest, begin)]
             elif example.prompt:
-                found = [_fitting(next(prompts), next(completions) + _end(tokenizer), longest)]
+                found = [_fitting(next(prompts), next(completions) + _end(tokenizer), longest, begin)]
             else:
                 found = _pieces(next(prompts) + next(completions) + _end(tokenizer), longest)
             for row in found:
@@ -136,20 +136,24 @@ def _end(tokenizer: Tokenizer) -> list[int]:
     return [] if tokenizer.end is None else [tokenizer.end]
 
 
-def _fitting(prompt: list[int], completion: list[int], longest: int) -> _Row:
+def _fitting(prompt: list[int], completion: list[int], longest: int, begin: int | None) -> _Row:
+    """A row; the token that begins every text is kept in a prompt that is cut."""
     cut = 0
     if len(prompt) + len(completion) > longest:
         cut = 1 + CUTS.index(PROMPT_CUT)
         if len(completion) > longest - 1:
             completion, cut = completion[: longest - 1], 1 + CUTS.index(COMPLETION_CUT)
-        prompt = prompt[len(prompt) + len(completion) - longest :]
+        rest = prompt[len(prompt) + len(completion) - longest :]
+        prompt = [*prompt[:1], *rest[1:]] if prompt[0] == begin and len(rest) > 1 else rest
     learned = [False] * len(prompt) + [True] * len(completion)
     return _Row(prompt + completion, learned, len(prompt), cut)
 
 
-def _fitting_turns(tokens: list[int], learned: list[bool], longest: int) -> _Row:
+def _fitting_turns(tokens: list[int], learned: list[bool], longest: int, begin: int | None) -> _Row:
     cut = 1 + CUTS.index(PROMPT_CUT) if len(tokens) > longest else 0
-    tokens, learned = tokens[-longest:], learned[-longest:]
+    first, (tokens, learned) = tokens[0], (tokens[-longest:], learned[-longest:])
+    if cut and first == begin:
+        tokens, learned = [first, *tokens[1:]], [False, *learned[1:]]
     last = len(learned)
     while last and not learned[last - 1]:
         last -= 1

@@ -24,6 +24,11 @@ class LanguageRows:
         arrays: What `encode_continued` wrote.
         tokenizer: That cut the texts.
         chosen: Numbers of the rows, where not all of them are meant.
+
+    >>> arrays = {"tokens": np.array([5, 6, 7, 8]), "learned": np.array([0, 0, 1, 1]), "ends": np.array([4])}
+    >>> batch = LanguageRows(arrays, Tokenizer("minilm")).batch(np.array([0]))
+    >>> batch.inputs["places"].tolist(), batch.labels.tolist()
+    ([[1, 2]], [[7, 8]])
     """
 
     def __init__(self, arrays: Arrays, tokenizer: Tokenizer, chosen: Ids | None = None) -> None:

@@ -19,6 +19,14 @@ def pack_rows(task: Task, longest: int) -> Task:
     """The same task, with training rows of several of its texts each, which do not see each other.
 
     A text goes into the fullest row that has room for it, the longest ones first; so rows are always the same ones.
+
+    >>> from rota.data import Tokenizer
+    >>> from rota.tasks import Causal
+    >>> arrays = {name: np.array([5, 6, 7, 8]) for name in ("tokens", "learned")}
+    >>> arrays |= {"ends": np.array([2, 4]), "side_tokens": np.array([1, 1])}  # two texts of two tokens
+    >>> task = Task("news", Causal(30522), {"train": LanguageRows(arrays, Tokenizer("minilm"))})
+    >>> pack_rows(task, longest=4).splits["train"].batch(np.array([0])).inputs["blocks"].tolist()
+    [[0, 0, 1, 1]]
     """
     rows = task.splits.get("train")
     if rows is None:

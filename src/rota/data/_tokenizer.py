@@ -21,6 +21,9 @@ class Tokenizer:
 
     Args:
         encoder: Name of the encoder, its folder, or its name on the hub.
+
+    >>> Tokenizer("minilm").text([7592, 2088])
+    'hello world'
     """
 
     def __init__(self, encoder: str) -> None:
@@ -67,6 +70,12 @@ class Tokenizer:
     def end(self) -> int | None:
         """The token that ends a text, if there is one."""
         number = self.fast.eos_token_id
+        return None if number is None else int(number)
+
+    @cached_property
+    def begin(self) -> int | None:
+        """The token that begins a text, if there is one; whether it is put there is up to the tokenizer."""
+        number = self.fast.bos_token_id
         return None if number is None else int(number)
 
     @cached_property

@@ -64,7 +64,21 @@ def said_about(model: nn.Module, task: Task, rows: Rows, batch_size: int, shard:
 
 
 def spoken(model: LanguageModel, prompts: Sequence[Ids], tokenizer: Tokenizer, most: int) -> list[str]:
-    """The likeliest answer to each prompt, as a text of at most so many tokens."""
+    """The likeliest answer to each prompt, as a text.
+
+    Args:
+        model: Goes on with the prompts.
+        prompts: Their tokens.
+        tokenizer: Of the model.
+        most: Tokens in an answer, at most.
+
+    >>> import numpy as np
+    >>> from transformers import LlamaConfig, LlamaForCausalLM
+    >>> sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    >>> model = LanguageModel(LlamaForCausalLM(LlamaConfig(vocab_size=30522, **sizes)), {})
+    >>> len(spoken(model.eval(), [np.array([7592]), np.array([7592, 2088])], Tokenizer("minilm"), most=2))
+    2
+    """
     ends = [] if tokenizer.end is None else [tokenizer.end]
     said = model.generate(prompts, most, ends, tokenizer.padding)
     return [tokenizer.text(tokens) for tokens in said]

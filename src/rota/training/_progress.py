@@ -75,6 +75,8 @@ class ProgressBar(Callback):
     def on_evaluate(self, done: int, evaluation: Mapping[str, Any], mixture: Mapping[str, float]) -> str | None:
         average = evaluation["average"]
         score = "average –" if average is None else f"average {100 * average:.1f}"
+        if evaluation["loss"] is not None and any("tokens" in own for own in evaluation["tasks"].values()):
+            score = f"loss {evaluation['loss']:.3f}"  # what is said of language models
         picked, self._picked = self._picked, Counter()
         shares = {task: picked[task] / picked.total() for task in mixture} if picked.total() else mixture
         largest = sorted(shares, key=lambda task: -shares[task])[: self.TASKS]

@@ -58,7 +58,12 @@ class LanguageModel(nn.Module):
             network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         self.checkpointing = checkpointing
         self.network = adapter.attach(network) if adapter else network
-        self._speaker: nn.Module = self.network.get_output_embeddings()
+
+    @property
+    def _speaker(self) -> nn.Module:
+        """The layer that says tokens; no attribute, which would be a part of its own."""
+        found: nn.Module = self.network.get_output_embeddings()
+        return found
 
     def forward(self, task: str, inputs: dict[str, Tensor]) -> Tensor:
         places = inputs["places"]
@@ -96,7 +101,7 @@ class LanguageModel(nn.Module):
         seen = ((blocks[:, :, None] == blocks[:, None, :]) & before)[:, None]
         if self.config._attn_implementation == "sdpa":
             return seen
-        kind: torch.dtype = self._speaker.weight.dtype  # type: ignore[assignment]
+        kind = next(self.parameters()).dtype
         return torch.zeros(seen.shape, dtype=kind, device=seen.device).masked_fill(~seen, torch.finfo(kind).min)
 
     @torch.no_grad()

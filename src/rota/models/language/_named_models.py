@@ -33,6 +33,14 @@ def language_model(
         adapter: LoRA, which is trained in place of the network.
         dropout: In all of its layers; None: as its config says.
         checkpointing: See `LanguageModel`.
+
+    >>> import tempfile
+    >>> from transformers import LlamaConfig, LlamaForCausalLM
+    >>> sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    >>> with tempfile.TemporaryDirectory() as folder, quiet():
+    ...     LlamaForCausalLM(LlamaConfig(vocab_size=50, **sizes)).save_pretrained(folder)
+    ...     language_model([], folder).config.vocab_size
+    50
     """
     kinds = {task.name: task.kind for task in tasks}
     network = _new(name, dropout) if _is_new(name) else _loaded(name, dropout)
@@ -43,7 +51,14 @@ def language_model(
 
 def build_language_model(description: Mapping[str, Any]) -> LanguageModel:
     """The model that `LanguageModel.describe` described, with weights that are still to be loaded. With an adapter, the
-    network that it belongs to is loaded; another one is refused."""
+    network that it belongs to is loaded; another one is refused.
+
+    >>> from transformers import LlamaConfig, LlamaForCausalLM
+    >>> sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    >>> model = LanguageModel(LlamaForCausalLM(LlamaConfig(vocab_size=50, **sizes)), {})
+    >>> build_language_model(model.describe()).state_dict().keys() == model.state_dict().keys()
+    True
+    """
     kinds = {name: kind_from(kind) for name, kind in description["kinds"].items()}
     checkpointing = description["checkpointing"]
     if description["adapter"] is None:
