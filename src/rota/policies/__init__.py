@@ -6,6 +6,7 @@ from rota.policies._auto import Auto
 from rota.policies._auto_dev import AutoDev
 from rota.policies._base import Policy, Stateful
 from rota.policies._cycle import Cycle
+from rota.policies._dga import DGA
 from rota.policies._dump import DUMP
 from rota.policies._dwa import DWA
 from rota.policies._dynamix import DynamixSFT
@@ -14,6 +15,7 @@ from rota.policies._exp3s import Exp3S
 from rota.policies._famo import FAMO
 from rota.policies._fixed import Fixed, proportional, uniform
 from rota.policies._odm import ODM
+from rota.policies._pike import PiKE
 from rota.policies._rlw import RLW
 from rota.policies._sec import SEC
 from rota.policies._start import WithStart
@@ -28,6 +30,7 @@ from rota.policies._wrappers import Hold, WithFloor
 
 __all__ = [
     "ADO",
+    "DGA",
     "DUMP",
     "DWA",
     "FAMO",
@@ -44,6 +47,7 @@ __all__ = [
     "Exp3S",
     "Fixed",
     "Hold",
+    "PiKE",
     "Policy",
     "Stateful",
     "Steered",

@@ -60,7 +60,7 @@ class TasksLine(TypedDict):
 
 
 class SurveyLine(TypedDict):
-    """A survey, or a pool of candidates."""
+    """A survey, a pool of candidates, or gradients."""
 
     __pydantic_config__ = STRICT  # type: ignore[misc]
 
@@ -161,6 +161,7 @@ LINES: Mapping[str, TypeAdapter[Any]] = {
     "eval": TypeAdapter(EvalLine),
     "survey": TypeAdapter(SurveyLine),
     "pool": TypeAdapter(SurveyLine),
+    "gradient": TypeAdapter(SurveyLine),
     "skip": TypeAdapter(TasksLine),
     "observed": TypeAdapter(TasksLine),
     "arm": TypeAdapter(ArmLine),

@@ -29,6 +29,8 @@ Kinds of lines:
             `Run.row_ids` knows their numbers. Where it does not, or with log_rows, ids: [number] stands in its place
     eval    split, average, loss, tasks: {task: {loss, score, metrics, n}}, mixture: {task: probability}
     survey  tasks: {task: {value (what its policy heard), uncertainty (as measured; null: none), loss}}, mixture
+    gradient  tasks: {task: {value (squared norm, or product with the target's), variance (of one row; not with a
+            target)}}, mixture
     pool    after a step whose rows were picked: tasks: {task: {candidates, picked, uncertainty (mean; null: none)}}
     arm     a round of turns is over: round, task, probability, score (of the target's dev rows), value (what the
             policy heard)

@@ -6,6 +6,7 @@ of each word that a policy hears (`Policy.hears`), unless `listen` names others.
 
 from rota.sources._dev_scores import DevScores
 from rota.sources._each_step import EachStep
+from rota.sources._gradients import Gradients
 from rota.sources._listen import USUAL, Listen, source_from, sources_for, usual_sources
 from rota.sources._mixture_file import MixtureFile
 from rota.sources._round_success import RoundSuccess
@@ -18,6 +19,7 @@ __all__ = [
     "DevScores",
     "EachStep",
     "Feed",
+    "Gradients",
     "Listen",
     "MixtureFile",
     "Moment",

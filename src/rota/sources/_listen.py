@@ -10,6 +10,7 @@ from rota.policies import Policy
 from rota.settings import Settings
 from rota.sources._dev_scores import DevScores
 from rota.sources._each_step import NAMED, EachStep
+from rota.sources._gradients import VARIANCE, Gradients
 from rota.sources._mixture_file import MixtureFile
 from rota.sources._round_success import RoundSuccess
 from rota.sources._source import Source
@@ -25,11 +26,13 @@ USUAL: dict[str, Source] = {
     "uncertainty": Survey(),
     "score": DevScores(),
     "success": RoundSuccess(),
+    "gradient": Gradients(),
+    VARIANCE: Gradients(),
 }
 """Who tells a policy what, where nobody says otherwise. The gain is the one that costs no forward pass."""
 
 SOURCES: dict[str, Callable[..., Source]] = {
-    source.name: source for source in (EachStep, DevScores, MixtureFile, Survey, RoundSuccess)
+    source.name: source for source in (EachStep, DevScores, MixtureFile, Survey, RoundSuccess, Gradients)
 }
 
 
@@ -53,11 +56,12 @@ def sources_for(policy: Policy, listen: Listen | Iterable[Listen] | None, settin
     else:
         several = [listen] if isinstance(listen, Source | str) or callable(listen) else list(listen)
         found = [_as_source(one, policy) for one in several]
-        unheard = [word for word in words or () if word not in {source.says for source in found}]
+        all_said = [said for source in found for said in source.words]
+        unheard = [word for word in words or () if word not in all_said]
         if found and unheard:
             raise RotaError(
                 f"{name} hears {' and '.join(words or ())}. Found nobody in `listen` who says '{unheard[0]}', but "
-                f"{', '.join(source.says for source in found)}. Add a source for it, or leave `listen` out for the "
+                f"{', '.join(all_said)}. Add a source for it, or leave `listen` out for the "
                 f"usual ones; listen=() turns feedback off."
             )
     _refuse_two_alike(found)
@@ -83,7 +87,7 @@ def usual_sources(policy: Policy) -> list[Source]:
                 f"{name} hears '{word}', for which there is no usual source (there is one for {', '.join(USUAL)}). "
                 f"Name one: fit(…, listen=…)."
             )
-    return [USUAL[word] for word in words]
+    return list(dict.fromkeys(USUAL[word] for word in words))  # one may say several
 
 
 def source_from(described: str | Mapping[str, Any]) -> Source:
@@ -117,7 +121,7 @@ def _refuse_two_alike(sources: Sequence[Source]) -> None:
     steps = [source.name for source in sources if source.each_step]
     if len(steps) > 1:
         raise RotaError(f"Expected one source that speaks after every step. Found {len(steps)}: {', '.join(steps)}.")
-    words = [source.says for source in sources]
+    words = [said for source in sources for said in source.words]
     twice = [word for word in words if words.count(word) > 1]
     if twice:
         raise RotaError(f"Expected one source for each word. Found {words.count(twice[0])} that say '{twice[0]}'.")

@@ -112,6 +112,11 @@ class Source(ABC):
     each_step: ClassVar[bool] = False
     says: str
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All words that it says; more than one where several numbers are measured together."""
+        return (self.says,)
+
     def for_run(self, policy: Policy, settings: Settings) -> Source:
         """Itself with nothing left open; refuse what cannot work."""
         return self

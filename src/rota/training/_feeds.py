@@ -57,8 +57,9 @@ class Feeds:
             said = ask(moment)
             if said is None:
                 continue
-            if self._policy.hears is None or word in self._policy.hears:
-                for feedback in said.feedback:
+            words = self._policy.hears
+            for feedback in said.feedback:
+                if words is None or (feedback.about or word) in words:
                     self._policy.observe(feedback)
             if said.line is not None:
                 mixture = {"mixture": self._policy.expected_shares(moment.done)} if said.mixture else {}

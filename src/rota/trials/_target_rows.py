@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from typing import Any
 
 import torch
-from torch import nn
 
 from rota.arrays import Ids
 from rota.draws import Queue
 from rota.engine import at_least_float, repeatably
 from rota.errors import RotaError
 from rota.evaluation import RunAccess, by_length, evaluate, usual_rows
-from rota.models import evaluating
+from rota.models import able_to_go_back, evaluating
 from rota.tasks import Batch, Task
 
 
@@ -42,7 +40,7 @@ class TargetRows:
         self._learner.optimizer.zero_grad(set_to_none=True)
         self._learner.ledger.dev_trained += sum(len(batch) for batch in batches)
         count = sum(self._weight(batch) for batch in batches)
-        with evaluating(model), _able_to_go_back(model):
+        with evaluating(model), able_to_go_back(model):
             losses = [repeatably(functools.partial(self._backward, batch, count)) for batch in batches]
         return float(torch.stack(losses).sum())
 
@@ -95,10 +93,3 @@ class TargetRows:
         loss = self._learner.total(self._task.name, losses, [batch]) / count
         loss.backward()
         return loss.detach()
-
-
-def _able_to_go_back(model: nn.Module) -> contextlib.AbstractContextManager[Any]:
-    """cuDNN computes gradients of recurrent layers in training mode only."""
-    if any(isinstance(module, nn.RNNBase) for module in model.modules()):
-        return torch.backends.cudnn.flags(enabled=False)
-    return contextlib.nullcontext()

@@ -9,7 +9,7 @@ from rota.models.core._fused_text_layers import FusedLayers, why_not_alike, why_
 from rota.models.core._heads import Head
 from rota.models.core._lenet import LeNet
 from rota.models.core._loading import outline, pretrained, rebuilt, vocabulary_of
-from rota.models.core._modes import evaluating
+from rota.models.core._modes import able_to_go_back, evaluating
 from rota.models.core._multitask import MultiTaskModel, check_name
 from rota.models.core._pretrained import Pooling, Pretrained
 from rota.models.core._seeded_dropout import Dropping, mixed, seeds_of
@@ -48,6 +48,7 @@ __all__ = [
     "check_name",
     "count_parameters",
     "dropping_at",
+    "able_to_go_back",
     "evaluating",
     "hide_padding",
     "mixed",

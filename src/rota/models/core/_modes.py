@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
+import torch
 from torch import nn
 
 
@@ -26,3 +28,15 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         for module, training in modes:
             module.training = training
+
+
+def able_to_go_back(model: nn.Module) -> contextlib.AbstractContextManager[Any]:
+    """Inside, gradients can be computed in evaluation mode: cuDNN computes those of recurrent layers in training mode
+    only.
+
+    >>> with evaluating(model := nn.LSTM(2, 2)), able_to_go_back(model):
+    ...     model(torch.ones(1, 1, 2))[0].sum().backward()
+    """
+    if any(isinstance(module, nn.RNNBase) for module in model.modules()):
+        return torch.backends.cudnn.flags(enabled=False)
+    return contextlib.nullcontext()
