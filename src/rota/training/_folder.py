@@ -203,4 +203,4 @@ def _identity(description: dict[str, Any]) -> dict[str, Any]:
     plan = {
         name: value for name, value in description["plan"].items() if name not in ("num_workers", "log_rows", "tasks")
     }
-    return {**plan, **{name: description.get(name) for name in same}}
+    return {"shard": False, **plan, **{name: description.get(name) for name in same}}  # which older runs do not say

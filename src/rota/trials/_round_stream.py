@@ -48,6 +48,7 @@ class RoundStream(Stream):
     """
 
     needs_outcome: ClassVar[bool] = True
+    shardable: ClassVar[bool] = False
 
     def __init__(self, tasks: Sequence[Task], policy: Policy, *args: Any, trial: MakeBranches, **kwargs: Any) -> None:
         if policy.hears != () or policy.counts_draws:
