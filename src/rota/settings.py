@@ -95,6 +95,10 @@ class Settings(BaseModel, metaclass=_SaysWhatIsWrong):
         "CUDA graph; compile: as one with compiled layers; auto: on a GPU graph, or compile for 80,000 steps and more; "
         "stack in comparisons",
     )
+    shard: bool = Field(
+        False,
+        description="shard the model and its optimizer over the processes (FSDP2), where one GPU cannot hold them",
+    )
     eval_every: Count | None = Field(
         None,
         description="steps between evaluations, or what the budget counts; default a twentieth of all, fewer where "

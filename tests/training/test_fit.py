@@ -32,7 +32,8 @@ from rota.streams import JointStream, TaskStream
 from rota.tasks import Classification, Regression, Task, TensorRows
 from rota.training import NotANumberError, evaluate, fit
 from rota.training._checkpoint import Checkpoints
-from rota.training._checkpointer import HostCopy
+from rota.training._model_files import HostCopy
+from rota.training._tensor_file import write_pieces
 
 CASES = {
     "exp3s": (lambda: Exp3S(NAMES, eta=0.5), {"listen": prediction_gain}, {}),
@@ -552,18 +553,18 @@ class Full:
     def __init__(self, after):
         self.left = after
 
-    def __call__(self, path, data):
+    def __call__(self, path, pieces):
         self.left -= 1
         if self.left < 0:
             raise OSError(errno.ENOSPC, "No space left on device")
-        path.write_bytes(data)
+        return write_pieces(path, pieces)
 
 
 @pytest.mark.parametrize("after", [0, 5, 11])
 def test_a_full_disk_ends_the_run_with_a_sentence_and_loses_nothing_saved(tmp_path, monkeypatch, after):
     train(tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr("rota.training._checkpoint._write_bytes", Full(after))
+        patch.setattr("rota.training._checkpoint.write_pieces", Full(after))
         with pytest.raises(RotaError, match=r"Found it full. Everything up to step \d+ is saved"):
             train(tmp_path / "cut")
     assert not list((tmp_path / "cut").rglob("tmp-*"))
@@ -575,7 +576,7 @@ def test_a_full_disk_gives_up_the_older_checkpoint_to_save_the_present_step(tmp_
     train(tmp_path / "whole")
     writes = Full(12)
     with monkeypatch.context() as patch:
-        patch.setattr("rota.training._checkpoint._write_bytes", writes)
+        patch.setattr("rota.training._checkpoint.write_pieces", writes)
         room = Checkpoints.make_room
         patch.setattr(Checkpoints, "make_room", lambda self: setattr(writes, "left", 3) or room(self))
         with pytest.raises(RotaError, match="Everything up to step 16 is saved"):
@@ -586,10 +587,10 @@ def test_a_full_disk_gives_up_the_older_checkpoint_to_save_the_present_step(tmp_
 
 
 def test_other_disk_errors_are_not_swallowed(tmp_path, monkeypatch):
-    def broken(path, data):
+    def broken(path, pieces):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("rota.training._checkpoint._write_bytes", broken)
+    monkeypatch.setattr("rota.training._checkpoint.write_pieces", broken)
     with pytest.raises(OSError, match="Input/output error"):
         train(tmp_path / "r")
 

@@ -48,7 +48,7 @@ GROUPS = {
     "Evaluation and checkpoints": (
         *("eval_every", "eval_rows", "eval_batch_size", "checkpoint_every", "best", "patience"),
     ),
-    "The machine": ("device", "precision", "engine", "threads", "num_workers", "group_lengths", "delay"),
+    "The machine": ("device", "precision", "engine", "shard", "threads", "num_workers", "group_lengths", "delay"),
 }
 """The other fields of a plan, as `--help-all` shows their flags."""
 

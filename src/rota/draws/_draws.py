@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -90,6 +90,11 @@ class Draws:
 class Shard:
     """Which part of every batch this process works on.
 
+    Args:
+        rank: This process.
+        world: How many there are.
+        together: Whether each of them holds a part of the model: then none can do a forward pass without the others.
+
     >>> import numpy as np
     >>> Shard(rank=1, world=2).of(np.arange(5))  # rows, and how many of them count
     (array([3, 4]), 2)
@@ -97,6 +102,7 @@ class Shard:
 
     rank: int = 0
     world: int = 1
+    together: bool = False
 
     def of(self, ids: Ids) -> tuple[Ids, int]:
         """This process's rows, and how many of them count.
@@ -110,3 +116,15 @@ class Shard:
         first = self.rank * least + min(self.rank, more)
         own = ids[first : first + least + (self.rank < more)]
         return (own, len(own)) if len(own) else (ids[:1], 0)
+
+    def passes(self, count: int) -> Iterator[tuple[int, bool]]:
+        """Which of so many forward passes are this process's, and whether they count. Processes that work together do
+        equally many: who has none left repeats the last one, which then counts nothing.
+
+        >>> list(Shard(rank=1, world=2, together=True).passes(3))
+        [(1, True), (2, False)]
+        """
+        for first in range(0, count, self.world):
+            number = first + self.rank
+            if number < count or self.together:
+                yield min(number, count - 1), number < count

@@ -12,6 +12,7 @@ from rota.engine._optimizer import make_optimizer, renumbered
 from rota.engine._own_objects import Trainer
 from rota.engine._probe import Passes, Probe, RowMeasure, probe
 from rota.engine._repeatable import repeatable, repeatably
+from rota.engine._sharding import gathered, gathered_parts, is_sharded
 from rota.engine._stack_engine import why_not_stacked
 from rota.engine._step import AsyncScalars, Outcome, StepPlan, TaskBatch, at_least_float
 
@@ -33,6 +34,9 @@ __all__ = [
     "Trainer",
     "at_least_float",
     "can_compile",
+    "gathered",
+    "gathered_parts",
+    "is_sharded",
     "make_engine",
     "make_optimizer",
     "own_generator",

@@ -125,8 +125,9 @@ class EagerEngine:
             factor = part.weight * self._accelerator.num_processes / whole
             totals, left = [], part.counted
             for number, batch in enumerate(own, start=1):
-                # Processes exchange gradients at the end of a part: the next one does not use this head.
-                last = number == len(own)
+                # Processes exchange gradients at the end of a part: the next one does not use this head. Where each has
+                # a part of the model, after every pass, since none has room for a whole gradient.
+                last = number == len(own) or learner.sharded
                 with contextlib.nullcontext() if last else self._accelerator.no_sync(learner.wrapped):
                     losses = learner.losses(learner.wrapped, part.task, batch)[:left]
                     total = learner.total(part.task, losses, [batch])

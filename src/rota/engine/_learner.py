@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from rota.engine._optimizer import TaskStates, make_optimizer, make_state
 from rota.engine._own_objects import Trainer
+from rota.engine._sharding import gathered, shard_model
 from rota.engine._step import StepPlan, TaskBatch, at_least_float
 from rota.runlog import Ledger
 from rota.schedules import learning_rate
@@ -51,20 +52,32 @@ class Learner:
     ) -> None:
         own = own or Trainer()
         own.check(model)
+        self.sharded = settings.shard
         self.settings, self.accelerator, self.device = settings, accelerator, accelerator.device
         self.kinds = {task.name: task.kind for task in tasks}
         self.units = {task.name: task.kind.unit for task in tasks}
-        if self.device.type == "cpu" and any(isinstance(module, nn.Conv2d) for module in model.modules()):
+        if (
+            self.device.type == "cpu"
+            and not self.sharded
+            and any(isinstance(module, nn.Conv2d) for module in model.modules())
+        ):
             model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # convolutions take half the time
-        self.wrapped = accelerator.prepare_model(model)
-        self.model: nn.Module = accelerator.unwrap_model(self.wrapped)
+        self.rate = torch.zeros((), device=self.device) if captured else None
+        if self.sharded:  # together with its optimizer, whose parameters become parts
+            self.optimizer = own.optimizer or make_optimizer(model, settings)
+            shard_model(model, self.optimizer, accelerator)
+            self.wrapped = self.model = model
+        else:
+            self.wrapped = accelerator.prepare_model(model)
+            self.model = accelerator.unwrap_model(self.wrapped)
+            self.optimizer = own.optimizer or make_optimizer(self.model, settings, self.rate)
         # All of it: what `from_pretrained` returns is in evaluation mode, and would be trained without its dropout.
         self.model.train()
         self.parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        self.rate = torch.zeros((), device=self.device) if captured else None
         self._scheduler, self._keeps_rate = own.scheduler, own.optimizer is not None
-        self.optimizer = own.optimizer or make_optimizer(self.model, settings, self.rate)
         self.optimizer_states = TaskStates(self.optimizer, settings.optimizer_per_task)
+        names = {id(own): name for name, own in self.model.named_parameters()}  # now: gathered ones are other objects
+        self._names = [names.get(id(own), "") for group in self.optimizer.param_groups for own in group["params"]]
         # Accelerate's wrapper scales gradients for fp16; otherwise it only costs, at every step.
         self.scales = settings.precision == "fp16"
         self.stepper = accelerator.prepare_optimizer(self.optimizer) if self.scales else self.optimizer
@@ -119,7 +132,7 @@ class Learner:
         limit = math.inf if self.settings.clip is None else self.settings.clip
         if self.scales:
             return self.accelerator.clip_grad_norm_(self.parameters, limit)
-        return nn.utils.clip_grad_norm_(self.parameters, limit)
+        return gathered(nn.utils.clip_grad_norm_(self.parameters, limit))
 
     def unless_broken(self, losses: Tensor) -> Tensor:
         """Clip the gradient; losses that are read late are none if it is none, since the weights are gone by then."""
@@ -147,8 +160,7 @@ class Learner:
 
     def parameter_names(self) -> list[str]:
         """What the model calls the parameters, in the order in which the optimizer counts them."""
-        names = {id(parameter): name for name, parameter in self.model.named_parameters()}
-        return [names.get(id(own), "") for group in self.optimizer.param_groups for own in group["params"]]
+        return self._names
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.ledger = Ledger.from_dict(state["ledger"])

@@ -17,7 +17,8 @@ class Trainer:
     """What you have already, for `fit(…, trainer=Trainer(…))`. It is taken as it is, and left as it was.
 
     Args:
-        accelerator: Where is trained, in which precision and with whom.
+        accelerator: Where is trained, in which precision and with whom; one that is configured for FSDP2 shards the
+            model.
         optimizer: Over the parameters of the model, with its own learning rate.
         scheduler: Of that optimizer; it is stepped after every update.
 

@@ -113,9 +113,9 @@ def collect_row_stats(
     {'loss': 10, 'predicted': 10, 'label': 10, 'probabilities': 10}
     """
     order, own, most = by_length(rows), [], max(1, min(batch_size, len(rows)))
-    for number, start in enumerate(range(0, len(rows), most)):
-        if number % shard.world == shard.rank:
-            found = probe(task, rows, order[start : start + most], most, measure or _row_stats, passes)
+    for number, counts in shard.passes(math.ceil(len(rows) / most)):
+        found = probe(task, rows, order[number * most : (number + 1) * most], most, measure or _row_stats, passes)
+        if counts:
             own.append(
                 (number, {name: tensor.to("cpu", non_blocking=True, copy=True) for name, tensor in found.items()})
             )

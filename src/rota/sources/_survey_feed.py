@@ -30,6 +30,11 @@ class SurveyFeed(Feed):
     def __init__(self, survey: Survey, run: RunAccess) -> None:
         self._survey, self._run = survey, run
         self._score = SCORES[survey.score]
+        if run.shard.together and layers_of(survey.scope) is not None:
+            raise RotaError(
+                f"A survey of a sharded model expects scope 'all': a part of it cannot be asked "
+                f"alone. Found {survey.scope!r}."
+            )
         refuse_without_dropout(run.model, survey.scope, self._score.joint)
         without = [task.name for task in run.tasks if not task.size("dev")]
         if without:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -123,6 +123,8 @@ class PoolStream(MixedStream):
     >>> {task: own["candidates"] for task, own in plan.pool.items()}, sum(len(part.ids) for part in plan.parts)
     ({'left': 16, 'right': 16}, 8)
     """
+
+    shardable: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -142,6 +142,10 @@ class Stream(ABC):
     parks: ClassVar[bool] = False
     """Whether it leaves tasks out whose losses stop being numbers (`Settings(park_after=…)`)."""
 
+    shardable: ClassVar[bool] = True
+    """Whether it can train a model of which each process has a part (`Settings(shard=True)`): such a one is asked
+    through its forward pass alone, equally often in all processes, and never copied."""
+
     @abstractmethod
     def next(self, step: int) -> StepPlan | None:
         """What to train on at `step`; None: nothing any more."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import json
-import os
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,17 @@ from torch import Tensor
 
 from rota.errors import RotaError, resuming
 from rota.runlog import StateRecord, check_record, refuse_lost, write_json
+from rota.training._shards import Shards
+from rota.training._tensor_file import hash_of, tensor_pieces, write_pieces
 
-MANIFEST, STATE = "manifest.json", "state.json"
+MANIFEST, STATE, SUFFIX = "manifest.json", "state.json", ".safetensors"
 FORMAT = 1  # of the state; one that cannot be read any more gets another number
 KEPT = 2  # the latest, and the one before it in case the latest is damaged
+
+
+Found = tuple[dict[str, Any], dict[str, Any]]
+"""The state in a checkpoint, and what each part of it holds: a dict of tensors; or `Shards`, from which each process
+reads what it needs."""
 
 
 class Checkpoints:
@@ -27,6 +33,8 @@ class Checkpoints:
 
         checkpoints/step-00000200/   model.safetensors  optimizer.safetensors  state.json  manifest.json
         best/step-00000180/          model.safetensors  manifest.json
+
+    Of a model that is sharded over processes, `model/` and `optimizer/` are folders with a file of each process.
 
     A folder is written under another name and then renamed, so that a crash leaves no half checkpoint; the
     manifest holds the run's id and a hash of every file, so that a damaged or foreign one is noticed.
@@ -47,12 +55,15 @@ class Checkpoints:
     def save(self, step: int, tensors: Mapping[str, dict[str, Tensor]], state: dict[str, Any]) -> None:
         """Write the checkpoint of `step` and drop the ones that are too old."""
         self._write(self._folder / "checkpoints" / _name(step), step, tensors, state)
+        self._drop_old()
+
+    def _drop_old(self) -> None:
         for old in self.names()[:-KEPT]:
             _remove(self._folder / "checkpoints" / old)
 
     def save_best(self, step: int, model: dict[str, Tensor]) -> None:
         """Write the best model beside older best ones; `prune_best` drops those when nobody needs them."""
-        self._write(self._folder / "best" / _name(step), step, {"model": model}, None)
+        self._write(self._best(step), step, {"model": model}, None)
 
     def prune_best(self, steps: Collection[int]) -> None:
         """Drop all best models but those of `steps`."""
@@ -70,7 +81,11 @@ class Checkpoints:
         return sorted(int(path.name.removeprefix("step-")) for path in (self._folder / "best").glob("step-*"))
 
     def load_best(self, step: int) -> dict[str, Tensor]:
-        return self._read(self._folder / "best" / _name(step))[1]["model"]
+        tensors: dict[str, Tensor] = self._read(self._best(step))[1]["model"]
+        return tensors
+
+    def _best(self, step: int) -> Path:
+        return self._folder / "best" / _name(step)
 
     def names(self) -> list[str]:
         """Names of the checkpoints, oldest first."""
@@ -111,7 +126,7 @@ class Checkpoints:
         for leftover in self._folder.glob("*/tmp-*"):
             shutil.rmtree(leftover, ignore_errors=True)
 
-    def load(self, name: str | None = None) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]] | None:
+    def load(self, name: str | None = None) -> Found | None:
         """State and tensors of a checkpoint, by default the latest; None if there is none yet."""
         names = self.names()
         if name is None and not names:
@@ -140,46 +155,67 @@ class Checkpoints:
     def _write(
         self, path: Path, step: int, tensors: Mapping[str, dict[str, Tensor]], state: dict[str, Any] | None
     ) -> None:
-        refuse_lost(path)
-        temporary, replaced = path.parent / f"tmp-{path.name}", path.parent / f"tmp-old-{path.name}"
-        for leftover in (temporary, replaced):
-            shutil.rmtree(leftover, ignore_errors=True)
-        temporary.mkdir(parents=True)
+        with self._replacing(path) as temporary:
+            hashes = {
+                f"{name}{SUFFIX}": write_pieces(temporary / f"{name}{SUFFIX}", tensor_pieces(own))
+                for name, own in tensors.items()
+            }
+            self._describe(temporary, step, hashes, state)
+
+    @contextlib.contextmanager
+    def _replacing(self, path: Path) -> Iterator[Path]:
+        """A folder that takes the place of one of this name, if there is one, once all is written; or that is gone."""
+        temporary = self._begin(path)
         try:
-            content = {f"{name}.safetensors": _pack(values) for name, values in tensors.items()}
-            if state is not None:
-                content[STATE] = json.dumps(state, allow_nan=False).encode()
-            for name, data in content.items():
-                _write_bytes(temporary / name, data)
-            hashes = {name: hashlib.sha256(data).hexdigest() for name, data in content.items()}
-            write_json(temporary / MANIFEST, {"run": self._run, "format": FORMAT, "step": step, "files": hashes})
-            refuse_lost(path)
-            if path.exists():
-                path.rename(replaced)
-            try:
-                temporary.rename(path)
-            except OSError:
-                if replaced.exists():
-                    replaced.rename(path)
-                raise
-            shutil.rmtree(replaced, ignore_errors=True)
+            yield temporary
+            self._take_place(path)
         except OSError:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
 
-    def _read_state(self, path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]]:
+    def _temporary(self, path: Path) -> Path:
+        return path.parent / f"tmp-{path.name}"
+
+    def _begin(self, path: Path) -> Path:
+        refuse_lost(path)
+        temporary, replaced = self._temporary(path), path.parent / f"tmp-old-{path.name}"
+        for leftover in (temporary, replaced):
+            shutil.rmtree(leftover, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        return temporary
+
+    def _describe(self, temporary: Path, step: int, hashes: Mapping[str, str], state: dict[str, Any] | None) -> None:
+        """The last files: what is remembered beside tensors, and the manifest."""
+        found = dict(hashes)
+        if state is not None:
+            found[STATE] = write_pieces(temporary / STATE, [json.dumps(state, allow_nan=False).encode()])
+        write_json(temporary / MANIFEST, {"run": self._run, "format": FORMAT, "step": step, "files": found})
+
+    def _take_place(self, path: Path) -> None:
+        temporary, replaced = self._temporary(path), path.parent / f"tmp-old-{path.name}"
+        refuse_lost(path)
+        if path.exists():
+            path.rename(replaced)
+        try:
+            temporary.rename(path)
+        except OSError:
+            if replaced.exists():
+                replaced.rename(path)
+            raise
+        shutil.rmtree(replaced, ignore_errors=True)
+
+    def _read_state(self, path: Path) -> Found:
         state, tensors = self._read(path)
         check_record(state, StateRecord, path / STATE)
         return state, tensors
 
-    def _read(self, path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]]:
+    def _read(self, path: Path) -> Found:
         try:
             manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
             run, files = manifest["run"], dict(manifest["files"])
-            content = {name: (path / name).read_bytes() for name in files}
+            damaged = self._damaged(path, files)
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise RotaError(f"Expected a whole checkpoint at {path}. Found a damaged one ({error}).") from error
-        damaged = [name for name, data in content.items() if hashlib.sha256(data).hexdigest() != files[name]]
         if damaged:
             raise RotaError(f"Expected a whole checkpoint at {path}. Found {', '.join(damaged)} damaged.")
         if run != self._run:
@@ -190,13 +226,23 @@ class Checkpoints:
                 f"version of rota that wrote it."
             )
         try:
-            state = json.loads(content.pop(STATE)) if STATE in content else {}
-            tensors = {
-                name.removesuffix(".safetensors"): safetensors.torch.load(data) for name, data in content.items()
-            }
-        except (ValueError, RecursionError, safetensors.SafetensorError) as error:
+            state = json.loads((path / STATE).read_bytes()) if STATE in files else {}
+            tensors = self._tensors(path, [name for name in files if name != STATE])
+        except (OSError, ValueError, RecursionError, safetensors.SafetensorError) as error:
             raise RotaError(f"Expected a whole checkpoint at {path}. Found a damaged one ({error}).") from error
         return state, tensors
+
+    def _damaged(self, path: Path, files: Mapping[str, str]) -> list[str]:
+        """The files whose content is not what the manifest says."""
+        return [name for name, expected in files.items() if hash_of(path / name) != expected]
+
+    def _tensors(self, path: Path, files: Sequence[str]) -> dict[str, Any]:
+        """What the files of a checkpoint hold, by the part of it that they are."""
+        shards = {name.partition("/")[0] for name in files if "/" in name}
+        whole = {
+            name.removesuffix(SUFFIX): safetensors.torch.load_file(path / name) for name in files if "/" not in name
+        }
+        return {**whole, **{name: Shards(path / name) for name in shards}}
 
 
 def _remove(path: Path) -> None:
@@ -210,17 +256,3 @@ def _remove(path: Path) -> None:
 
 def _name(step: int) -> str:
     return f"step-{step:08d}"
-
-
-def _pack(tensors: dict[str, Tensor]) -> bytes:
-    # Copied: safetensors refuses tensors that share memory, such as tied weights.
-    return safetensors.torch.save(
-        {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
-    )
-
-
-def _write_bytes(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from rota.engine import Engine
 from rota.errors import RotaError
 from rota.policies import Stateful
@@ -15,45 +13,15 @@ from rota.runlog import LogWriter
 from rota.settings import Settings
 from rota.streams import Stream
 from rota.training._best import BestTracker
-from rota.training._checkpoint import Checkpoints
 from rota.training._distributed import DistributedContext
 from rota.training._folder import DISK_FULL, disk_full
-from rota.training._own_model import kept_weights, load_weights
+from rota.training._model_files import BRANCHES, ModelFiles
 from rota.turns import own_time
 
 WRITING = 0.05  # share of the time that writing checkpoints may take
 FIRST = 2.0  # seconds without a checkpoint, in runs of which only results are kept
 NOT_OURS = (KeyError, TypeError, IndexError, AttributeError, ValueError, RuntimeError)
 """What reading a state of another program raises."""
-BRANCHES = "trial"  # the file of what a stream remembers of parameters inside of a round
-
-
-class HostCopy:
-    """Tensors as they are now, on their way to the memory of the CPU. Nobody waits for them before they are read.
-
-    Args:
-        tensors: By name; they may be changed at once.
-
-    >>> weights = {"head": torch.ones(2)}
-    >>> copy = HostCopy(weights)
-    >>> _ = weights["head"].zero_()
-    >>> copy.read()["head"].tolist()
-    [1.0, 1.0]
-    """
-
-    def __init__(self, tensors: Mapping[str, torch.Tensor]) -> None:
-        self._tensors = {
-            name: tensor.detach().to("cpu", non_blocking=True, copy=True) for name, tensor in tensors.items()
-        }
-        self._arrived: torch.cuda.Event | None = None
-        if any(tensor.is_cuda for tensor in tensors.values()):
-            self._arrived = torch.cuda.Event()
-            self._arrived.record()
-
-    def read(self) -> dict[str, torch.Tensor]:
-        if self._arrived is not None:
-            self._arrived.synchronize()
-        return self._tensors
 
 
 class Checkpointer:
@@ -61,7 +29,7 @@ class Checkpointer:
 
     Args:
         folder: Of the run.
-        checkpoints: In it.
+        files: Of the model, in it.
         context: Who else trains.
         engine: Has the model and its optimizer.
         stream: May remember parameters, too.
@@ -75,7 +43,7 @@ class Checkpointer:
     def __init__(
         self,
         folder: Path,
-        checkpoints: Checkpoints,
+        files: ModelFiles,
         context: DistributedContext,
         engine: Engine,
         stream: Stream,
@@ -86,11 +54,9 @@ class Checkpointer:
         hardware: Mapping[str, Any],
     ) -> None:
         self._hardware = dict(hardware)
-        self._folder, self._checkpoints, self._context, self._settings = folder, checkpoints, context, settings
-        self._engine, self._stream, self._best, self._log = engine, stream, best, log
-        self._learner = engine.learner
+        self._folder, self._files, self._context, self._settings = folder, files, context, settings
+        self._checkpoints, self._stream, self._log = files.checkpoints, stream, log
         self._memories = {**memories, "stream": stream, "best": best, "engine": engine}
-        self._unwritten: dict[int, HostCopy] = {}  # best models by their steps
         self.seconds = 0.0
         self._clock = self._saved = own_time()
         self._writing = (
@@ -101,14 +67,7 @@ class Checkpointer:
         """Training begins or goes on now."""
         self._clock = own_time()
 
-    def remember_best(self, step: int) -> None:
-        """The model as it is now is a best one. It is written with the next checkpoint: a run that dies before it finds
-        its best model again."""
-        kept = self._best.kept_steps  # others are let go before there is one more
-        self._unwritten = {step: own for step, own in self._unwritten.items() if step in kept}
-        self._unwritten[step] = HostCopy(kept_weights(self._learner.model))
-
-    def restore(self, state: dict[str, Any], tensors: dict[str, dict[str, torch.Tensor]]) -> int:
+    def restore(self, state: dict[str, Any], tensors: Mapping[str, Any]) -> int:
         """Everything is as it was; return the step."""
         try:
             return self._restore(state, tensors)
@@ -120,9 +79,8 @@ class Checkpointer:
                 f"({type(error).__name__}: {error}). Continue from another one, or start again in a new folder."
             ) from error
 
-    def _restore(self, state: dict[str, Any], tensors: dict[str, dict[str, torch.Tensor]]) -> int:
-        load_weights(self._learner.model, tensors["model"])
-        self._learner.optimizer_states.load(tensors["optimizer"])
+    def _restore(self, state: dict[str, Any], tensors: Mapping[str, Any]) -> int:
+        self._files.restore(state, tensors)
         for name, memory in self._memories.items():
             # Runs of earlier versions counted no exposure.
             memory.load_state_dict(state.get(name, {}) if name == "exposure" else state[name])
@@ -156,12 +114,7 @@ class Checkpointer:
             "hardware": self._hardware,
             "seconds": self.seconds,
         }
-        if self._context.writes:
-            self._write_best()
-            learner, inside = self._learner, self._stream.tensors()
-            tensors = {"model": kept_weights(learner.model), "optimizer": learner.optimizer_states.tensors()}
-            self._checkpoints.save(done, {**tensors, **({BRANCHES: inside} if inside else {})}, state)
-            self._checkpoints.prune_best(self._best.kept_steps)
+        self._files.save(done, self._stream.tensors(), state)
         self._context.wait()
         self._saved = own_time()
         self._writing = self._saved - now
@@ -171,11 +124,6 @@ class Checkpointer:
         self.seconds, self._clock = self.seconds + now - self._clock, now
         return now
 
-    def _write_best(self) -> None:
-        for step in sorted(self._unwritten.keys() & self._best.kept_steps):
-            self._checkpoints.save_best(step, self._unwritten[step].read())
-        self._unwritten.clear()
-
     def finish(self, done: int) -> None:
         """Training is over: write what stays of it, and what other processes have to read now."""
         if self._settings.keep == "all":
@@ -183,12 +131,8 @@ class Checkpointer:
             return
         self._tick()
         if self._context.writes and (self._settings.keep == "best" or self._context.shard.world > 1):
-            self._write_best()
+            self._files.write_best()
         self._context.wait()
-
-    def best_weights(self, step: int) -> dict[str, torch.Tensor]:
-        """Those of the best model of a step."""
-        return self._unwritten[step].read() if step in self._unwritten else self._checkpoints.load_best(step)
 
     def tidy(self) -> None:
         """The run has its summary: remove what is not to be kept."""

@@ -20,6 +20,7 @@ from rota.engine import repeatable
 from rota.errors import RotaError
 from rota.seeds import integer
 from rota.settings import Settings
+from rota.training._resolve_sharding import enable_sharding
 
 SMALL = 2_000_000
 """Parameters below which a second CPU thread only costs."""
@@ -38,7 +39,9 @@ class DistributedContext:
             raise RotaError("fp16 expects a GPU. Found none. Use Settings(precision='bf16'), or 'no'.")
         self._before = {state: dict(state._shared_state) for state in (AcceleratorState, PartialState, GradientState)}
         self.accelerator = accelerator or self._own(settings)
-        self.shard = Shard(self.accelerator.process_index, self.accelerator.num_processes)
+        if settings.shard:
+            enable_sharding(self.accelerator)
+        self.shard = Shard(self.accelerator.process_index, self.accelerator.num_processes, together=settings.shard)
         self.writes: bool = self.accelerator.is_main_process
         if self.shard.world > 1:
             atexit.register(_leave_the_group)

@@ -27,6 +27,7 @@ from rota.training._old_arguments import OLD_ARGUMENTS
 from rota.training._own_model import CalledModel, Forward
 from rota.training._progress import ProgressBar
 from rota.training._resolve import refuse_ignored, resolve_precision
+from rota.training._resolve_sharding import resolve_sharding
 
 
 @renamed_arguments(**OLD_ARGUMENTS)
@@ -102,7 +103,11 @@ def fit(
             "fit(takes_over=…) expects the hardware that the run had. Found elastic=True. Do one at a time."
         )
     settings = as_begun(settings, Path(folder)) if elastic else settings
-    settings = resolve_precision(settings, own)
+    settings = resolve_sharding(resolve_precision(settings, own), own)
+    if takes_over is not None and settings.shard:
+        raise RotaError(
+            "Tasks come and go in a model that each process has. Found one sharded by Settings(shard=True)."
+        )
     model = model if forward is None else CalledModel(model, forward)
     context = DistributedContext(settings, own.accelerator)
     with context, surroundings(threads_for(model, settings), gpu=context.accelerator.device.type == "cuda"):

@@ -208,4 +208,4 @@ def _identity(description: dict[str, Any]) -> dict[str, Any]:
         for name, value in {**usual, **description["plan"]}.items()
         if name not in ("num_workers", "log_rows", "tasks")
     }
-    return {**plan, **{name: description.get(name) for name in same}}
+    return {"shard": False, **plan, **{name: description.get(name) for name in same}}  # which older runs do not say

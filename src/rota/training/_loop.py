@@ -24,7 +24,6 @@ from rota.streams import Streams, rows_per_step
 from rota.tasks import Task
 from rota.training._best import BestTracker, tasks_by_metric
 from rota.training._callbacks import Callbacks
-from rota.training._checkpoint import Checkpoints
 from rota.training._checkpointer import Checkpointer
 from rota.training._distributed import DistributedContext
 from rota.training._elastic import divided, told
@@ -34,8 +33,10 @@ from rota.training._exposure import Exposure
 from rota.training._feedback_queue import FeedbackQueue
 from rota.training._feeds import Feeds
 from rota.training._folder import DISK_FULL, check_same, describe, disk_full, make_folder, note_start, refuse_old
-from rota.training._own_model import load_weights, try_first_rows
+from rota.training._model_files import files_in
+from rota.training._own_model import try_first_rows
 from rota.training._resolve import refuse_parking, resolve_engine
+from rota.training._resolve_sharding import parts_told, refuse_unshardable
 from rota.training._stopping import Stopping
 from rota.training._task_change import ChangeOfTasks, apart_from_tasks, change_of_tasks, info_then
 
@@ -71,6 +72,8 @@ class TrainingLoop:
             trained, policy, rows, settings.seed, context.shard, settings.num_workers, settings.group_lengths
         )
         refuse_parking(settings, self.stream)
+        if settings.shard:
+            refuse_unshardable(self.stream)
         heard = any(source.each_step and (policy.hears is None or source.says in policy.hears) for source in sources)
         own_part = divided(settings, tasks, began_in, context.shard.world)
         self.divided, self.not_captured = resolve_engine(own_part, heard or self.stream.needs_outcome, own, model)
@@ -163,6 +166,7 @@ class TrainingLoop:
         notices += [told(self.was, self.hardware, self.divided)] if self.was != self.hardware else []
         notices += [self.change.notice] if self.change is not None else []
         notices += [f"engine: eager, because {self.not_captured}"] if self.not_captured else []
+        notices += [parts_told(self.access.model, self.context.shard.world)] if settings.shard else []
         for notice in [*notices, self.stream.notice, self.other_versions]:
             if notice:
                 self.callbacks.on_notice(notice)
@@ -208,11 +212,12 @@ class TrainingLoop:
                 make_folder(self.folder, self._describe())
             self.context.wait()
         run = Run(self.folder)
-        self.checkpoints = Checkpoints(self.folder, run.info["id"])
+        self.files = files_in(self.folder, run.info["id"], self.engine.learner, self.best, self.context)
+        checkpoints = self.files.checkpoints
         if self.context.writes and not run.finished:
-            self.checkpoints.bring_back()
+            checkpoints.bring_back()
         self.context.wait()
-        found = None if run.finished else self.checkpoints.load(resume if isinstance(resume, str) else None)
+        found = None if run.finished else checkpoints.load(resume if isinstance(resume, str) else None)
         asked, description = as_if_begun(run.info) if run.finished else info_then(run, found), self._describe()
         if takes_over is not None:
             self.change = change_of_tasks(run, asked, description, found, takes_over)
@@ -221,17 +226,17 @@ class TrainingLoop:
         torch.set_num_threads(run.started["threads"])
         if run.finished:
             if self.settings.keep != "logs":
-                load_weights(self.access.model, self.checkpoints.load_best(run.summary["best"]["step"]))
+                self.files.load_best(run.summary["best"]["step"])
             return None
         if self.context.writes:
             self.other_versions = note_start(self.folder, description)
             # Where an older one was asked for, the newer ones go before the log is cut back behind them.
-            self.checkpoints.drop_after(found[0]["step"] if found else 0)
+            checkpoints.drop_after(found[0]["step"] if found else 0)
         self.log = LogWriter(self.folder / LOG, found[0]["log"] if found else 0) if self.context.writes else None
         self.queue = self._queue_of(self.policy, self._write)
         self.checkpointer = Checkpointer(
             self.folder,
-            self.checkpoints,
+            self.files,
             self.context,
             self.engine,
             self.stream,
@@ -280,8 +285,8 @@ class TrainingLoop:
         reason = self._note_evaluation(done, result)
         for line in lines:
             self.queue.note(line)
-        if done and self.best.hear(done, compared, result, last or whole) and self.context.writes:
-            self.checkpointer.remember_best(done)
+        if done and self.best.hear(done, compared, result, last or whole):
+            self.files.remember_best(done)
         if self.best.falls != self.engine.learner.falls:
             self.engine.learner.falls = self.best.falls
             self.queue.note({"kind": "rate", "step": done, "factor": self.settings.decay_by**self.best.falls})
@@ -302,7 +307,7 @@ class TrainingLoop:
         self.context.wait()
         scores: dict[int, dict[str, Any]] = {}
         for step in sorted(self.best.kept_steps, key=lambda step: step == self.best.best_step):  # that one stays
-            load_weights(self.access.model, self.checkpointer.best_weights(step))
+            self.files.load_best(step)
             scores[step] = {"test": self.evaluations.reported("test")}
             if self.evaluations.budget.all_at_end:
                 known = self.best.last if step == done else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,8 +19,7 @@ TRIED = 2  # rows of each task
 
 
 class CalledModel(nn.Module):
-    """A model that answers `model(task, inputs)` by a function of yours. Its weights are those of your model, under
-    their own names."""
+    """A model that answers `model(task, inputs)` by a function of yours."""
 
     def __init__(self, model: nn.Module, forward: Forward) -> None:
         super().__init__()
@@ -30,29 +28,43 @@ class CalledModel(nn.Module):
     def forward(self, task: str, inputs: dict[str, Tensor]) -> Tensor:
         return self._forward(self.model, task, inputs)
 
-    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        return self.model.state_dict(*args, **kwargs)
-
-    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        return self.model.load_state_dict(*args, **kwargs)
-
 
 def kept_weights(model: nn.Module) -> dict[str, Tensor]:
     """What a checkpoint holds of a model: everything; of a user's model, which the user builds again, only what is
     trained, such as an adapter."""
+    model = _theirs(model)
     state: dict[str, Tensor] = model.state_dict()
     if callable(getattr(model, "describe", None)):
         return state
-    frozen = {own.data_ptr() for own in model.parameters() if not own.requires_grad and own.numel()}
-    return {name: own for name, own in state.items() if own.data_ptr() not in frozen} if frozen else state
+    frozen = {id(own) for own in model.parameters() if not own.requires_grad}
+    if not frozen:
+        return state
+    kept = [name for name, own in model.state_dict(keep_vars=True).items() if id(own) not in frozen]
+    return {name: state[name] for name in kept}
+
+
+def named_once(model: nn.Module) -> dict[str, Tensor]:
+    """The same, with weights that have several names under the first of them."""
+    kept, first = kept_weights(model), dict[int, str]()
+    for name, own in _theirs(model).state_dict(keep_vars=True).items():
+        if name in kept:
+            first.setdefault(id(own), name)
+    return {name: kept[name] for name in first.values()}
 
 
 def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     """Bring back what `kept_weights` returned."""
-    model.load_state_dict(tensors, strict=tensors.keys() == kept_weights(model).keys() == model.state_dict().keys())
-    missing = kept_weights(model).keys() ^ tensors.keys()
+    model = _theirs(model)
+    kept = kept_weights(model).keys()
+    model.load_state_dict(tensors, strict=tensors.keys() == kept == model.state_dict().keys())
+    missing = kept ^ tensors.keys()
     if missing:
         raise RotaError(f"Expected the weights that are trained. Missing or unknown: {', '.join(sorted(missing)[:5])}.")
+
+
+def _theirs(model: nn.Module) -> nn.Module:
+    """The user's model, whose weights are kept under their own names."""
+    return model.model if isinstance(model, CalledModel) else model
 
 
 def try_first_rows(learner: Learner, tasks: Sequence[Task]) -> None:

@@ -14,6 +14,7 @@ from rota.policies import Policy
 from rota.runlog import Run
 from rota.streams import Stream
 from rota.training._best import BestTracker
+from rota.training._checkpoint import Found
 from rota.training._feedback_queue import FeedbackQueue
 from rota.training._feeds import Feeds
 from rota.training._own_model import kept_weights
@@ -22,9 +23,6 @@ FOLLOWS = ("mixture", "model", "parameters", "evaluation")
 """What a description says that follows from its tasks."""
 OF_TASKS = ("tasks", "only", "options", "per_task", "rows")
 """Fields of a plan that may name tasks; of the options of its method, only `weights` does."""
-
-Found = tuple[dict[str, Any], dict[str, dict[str, Tensor]]]
-"""State and tensors of a checkpoint."""
 Line = dict[str, Any]
 """Of a log."""
 

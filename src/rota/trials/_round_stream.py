@@ -51,6 +51,7 @@ class RoundStream(Stream):
 
     needs_outcome: ClassVar[bool] = True
     shape: ClassVar[StepKind] = "rounds"
+    shardable: ClassVar[bool] = False
 
     def __init__(self, tasks: Sequence[Task], policy: Policy, *args: Any, trial: MakeBranches, **kwargs: Any) -> None:
         if policy.hears != () or policy.counts_draws:
