@@ -15,6 +15,7 @@ from rota.tasks._rows import Rows, TensorRows, halve_rows, sample_rows
 from rota.tasks._spans import MASKED, Answer, Passages, Span
 from rota.tasks._tagging import Tagging
 from rota.tasks._task import Task, adjust_tasks, check_tasks, halve_dev, limit_rows, tasks_from
+from rota.tasks._trouble import Trouble, with_trouble
 
 __all__ = [
     "IGNORED",
@@ -44,6 +45,7 @@ __all__ = [
     "TensorRows",
     "Texts",
     "Tokens",
+    "Trouble",
     "adjust_tasks",
     "check_tasks",
     "entities",
@@ -57,6 +59,7 @@ __all__ = [
     "repeated",
     "sample_rows",
     "tasks_from",
+    "with_trouble",
 ]
 
 __getattr__ = renamed_names(
