@@ -27,6 +27,9 @@ class TaskChanges(BaseModel):
     stop_after: int | None = Field(None, ge=1)
     auxiliary: bool = False
     metrics: tuple[str, ...] | None = Field(None, min_length=1)
+    shuffled: bool = False
+    mislabelled: float = Field(0.0, ge=0, le=1)
+    duplicated: int = Field(1, ge=1, le=1000)
 
     @field_validator("metrics", mode="before")
     @classmethod
@@ -122,7 +125,7 @@ class Plan(Settings):
     per_task: dict[str, TaskChanges] = Field(
         {},
         description="for one task: batch_size, loss_weight, stop_after, auxiliary, metrics, such as "
-        "rte.batch_size=16,mrpc.metrics=auc,f1",
+        "rte.batch_size=16,mrpc.metrics=auc,f1; trouble in its training rows: shuffled, mislabelled=0.3, duplicated=20",
     )
 
     @field_validator("parts", mode="before")

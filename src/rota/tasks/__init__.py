@@ -16,6 +16,7 @@ from rota.tasks._rows import Rows, TensorRows, halve_rows, sample_rows
 from rota.tasks._spans import MASKED, Answer, Passages, Span
 from rota.tasks._tagging import Tagging
 from rota.tasks._task import Task, adjust_tasks, check_tasks, cut_dev, halve_dev, limit_rows, tasks_from
+from rota.tasks._trouble import Trouble, with_trouble
 
 __all__ = [
     "IGNORED",
@@ -47,6 +48,7 @@ __all__ = [
     "TensorRows",
     "Texts",
     "Tokens",
+    "Trouble",
     "adjust_tasks",
     "check_tasks",
     "entities",
@@ -62,6 +64,7 @@ __all__ = [
     "rouge_l",
     "sample_rows",
     "tasks_from",
+    "with_trouble",
 ]
 
 __getattr__ = renamed_names(

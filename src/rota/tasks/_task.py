@@ -13,6 +13,7 @@ from rota.tasks._from_dataset import Collate, as_rows, class_numbers, held_out, 
 from rota.tasks._inputs import Inputs
 from rota.tasks._kind import Kind
 from rota.tasks._rows import Rows, cut_rows, halve_rows, sample_rows
+from rota.tasks._trouble import TROUBLES, Trouble, with_trouble
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,7 @@ def _with_own_test(task: Task) -> Task:
 
 
 def adjust_tasks(tasks: Iterable[Task], changes: Mapping[str, Mapping[str, Any]]) -> list[Task]:
-    """The same tasks with other batch sizes, loss weights, ends, roles, or metrics.
+    """The same tasks with other batch sizes, loss weights, ends, roles, or metrics, or with trouble in their rows.
 
     >>> import torch
     >>> task = Task.from_dataset("signs", (torch.randn(100, 3), torch.arange(100) % 2))
@@ -223,7 +224,13 @@ def adjust_tasks(tasks: Iterable[Task], changes: Mapping[str, Mapping[str, Any]]
 def _adjusted(task: Task, changes: dict[str, Any]) -> Task:
     names = changes.pop("metrics", None)
     kind = task.kind if names is None else task.kind.measured_by(names, task.name)
-    return replace(task, kind=kind, **changes)
+    planted = Trouble(**{name: changes.pop(name) for name in TROUBLES if name in changes})
+    splits = task.splits
+    if planted.is_there:
+        if not task.trained:
+            raise RotaError(f"Task '{task.name}' expects training rows for trouble in them. Found none.")
+        splits = {**splits, "train": with_trouble(splits["train"], planted, kind, task.name)}
+    return replace(task, kind=kind, splits=splits, **changes)
 
 
 def tasks_from(datasets: Mapping[str, Any]) -> list[Task]:
