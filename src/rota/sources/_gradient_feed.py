@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
@@ -82,11 +82,12 @@ class GradientFeed(Feed):
         self._run.charge((1 + Ledger.BACKWARD) * len(ids))
         return repeatably(functools.partial(self._differentiated, task, rows, ids, learner.parameters))
 
-    def _differentiated(self, task: Task, rows: Rows, ids: Ids, parameters: list[Tensor]) -> Gradient:
+    def _differentiated(self, task: Task, rows: Rows, ids: Ids, parameters: Sequence[Tensor]) -> Gradient:
         learner, batch = self._run.engine.learner, rows.batch(ids).to(self._run.engine.learner.device)
         with learner.accelerator.autocast():
             outputs = self._run.model(task.name, batch.inputs)
-        loss = task.kind.losses(at_least_float(outputs), batch.labels).mean()
+        losses, weights = task.kind.losses(at_least_float(outputs), batch.labels), task.kind.weights(batch.labels)
+        loss = losses.mean() if weights is None else (losses * weights).sum() / weights.sum().clamp(min=1)
         return list(torch.autograd.grad(loss, parameters, allow_unused=True))
 
     def state_dict(self) -> dict[str, Any]:
