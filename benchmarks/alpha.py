@@ -28,7 +28,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "s = 50": ({"alpha_steps": 50}, {}),
     "lr 0.001": ({"alpha_lr": 0.001}, {}),
     "lr 0.05": ({"alpha_lr": 0.05}, {}),
-    "lr 0.5": ({"alpha_lr": 0.5}, {}),
     "16 dev rows a step": ({"alpha_batches": 1}, {"eval_batch_size": 16}),
     "16 dev rows a step, lr 0.05": ({"alpha_batches": 1, "alpha_lr": 0.05}, {"eval_batch_size": 16}),
     "AdamW": ({}, ADAMW),
@@ -56,6 +55,17 @@ def measured(options: dict[str, Any], fields: dict[str, Any], seed: int, rounds:
         }
 
 
+def shorter(fields: dict[str, Any], seed: int) -> float:
+    """The length of the first branch of a task whose loss counts a tenth, to its length with the whole loss."""
+    lengths = []
+    for weight in (1.0, 0.1):
+        with tempfile.TemporaryDirectory() as place:
+            weighted = {**PLAN, "budget": "kept-rounds:1", "per_task": {NOISE: {"loss_weight": weight}}, **fields}
+            run = run_plan(make_plan({**weighted, "seed": seed}), Path(place) / "run", progress=False)
+            lengths.append(run.lines("round")[0]["norm"][NOISE])
+    return lengths[1] / lengths[0]
+
+
 def told(found: Spread) -> str:
     low, high = found.interval
     return f"{found.mean:.3f} [{low:.3f}, {high:.3f}]"
@@ -65,14 +75,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--only", default="", help="cases whose names have this in them")
     asked = parser.parse_args()
+    for name, fields in (("SGD", {}), ("AdamW", ADAMW)):
+        found = spread(shorter(fields, seed) for seed in range(asked.seeds))
+        print(
+            f"length of δ with a tenth of the weight, {name}: {told(found)} of that with the whole weight", flush=True
+        )
     header: list[str] = []
     for name, (options, fields) in CASES.items():
-        found = [measured(options, fields, seed, asked.rounds) for seed in range(asked.seeds)]
+        if asked.only not in name:
+            continue
+        runs = [measured(options, fields, seed, asked.rounds) for seed in range(asked.seeds)]
         if not header:
-            header = list(found[0])
+            header = list(runs[0])
             print(f"| | {' | '.join(header)} |\n|{'---|' * (len(header) + 1)}", flush=True)
-        print(f"| {name} | {' | '.join(told(spread(own[key] for own in found)) for key in header)} |", flush=True)
+        print(f"| {name} | {' | '.join(told(spread(own[key] for own in runs)) for key in header)} |", flush=True)
 
 
 if __name__ == "__main__":
