@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import ValidationError
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from rota.errors import RotaError, describe_mistakes, unknown_name
 from rota.models.adapters._adapter import Adapter
@@ -22,10 +24,23 @@ def make_adapter(text: str) -> Adapter:
     >>> make_adapter("houlsby").size
     64
     """
-    name, _, options = text.partition(":")
+    name = text.partition(":")[0]
     if name not in ADAPTERS:
         raise unknown_name("adapter", name, ADAPTERS)
-    kind, fields = ADAPTERS[name], {}
+    return with_options(ADAPTERS[name], text)
+
+
+AnyAdapter = TypeVar("AnyAdapter", bound=BaseModel)
+
+
+def with_options(kind: type[AnyAdapter], text: str) -> AnyAdapter:
+    """An adapter of a kind with the options of a text; report every wrong option at once.
+
+    >>> with_options(LoRA, "lora:r=4").alpha
+    16.0
+    """
+    name, _, options = text.partition(":")
+    fields: dict[str, str] = {}
     for option in filter(None, options.split(",")):
         field, equals, value = option.partition("=")
         if not equals:

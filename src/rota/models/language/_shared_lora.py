@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from rota.errors import RotaError, describe_mistakes, missing_package, unknown_name
+from rota.errors import RotaError, missing_package, unknown_name
+from rota.models.adapters import with_options
 
 NAME = "lora"
 
@@ -71,20 +72,10 @@ def make_shared_lora(text: str) -> SharedLoRA:
     >>> make_shared_lora("lora:r=8,dropout=0.05").alpha
     32.0
     """
-    name, _, options = text.partition(":")
+    name = text.partition(":")[0]
     if name != NAME:
         raise unknown_name("adapter of a language model", name, [NAME])
-    fields = {}
-    for option in filter(None, options.split(",")):
-        field, equals, value = option.partition("=")
-        if not equals:
-            raise RotaError(f"The adapter {name} expects options such as r=16. Found '{option}' in '{text}'.")
-        fields[field.strip()] = value.strip()
-    try:
-        return SharedLoRA.model_validate(fields)
-    except ValidationError as error:
-        known = list(SharedLoRA.model_fields)
-        raise RotaError(f"adapter {name}: {describe_mistakes(error.errors(), known)}") from error
+    return with_options(SharedLoRA, text)
 
 
 def _is_linear(module: Any) -> bool:
