@@ -16,7 +16,7 @@ from torch import nn
 from rota.callbacks import Callback
 from rota.engine import EagerEngine, Learner
 from rota.errors import RotaError
-from rota.models import MultiTaskModel, SmallConv, evaluating
+from rota.models import MultiTaskModel, SmallConv, able_to_go_back, evaluating
 from rota.policies import Exp3S, Union, uniform
 from rota.runlog import LOG, Run
 from rota.settings import Settings
@@ -25,7 +25,7 @@ from rota.tasks import Classification, Task, TensorRows
 from rota.testing import access_to
 from rota.training import fit
 from rota.trials import DIW, AlphaSettings, AlphaVIL, RoundStream
-from rota.trials._target_rows import TargetRows, _able_to_go_back
+from rota.trials._target_rows import TargetRows
 
 SIZES = {"a": 50, "b": 30, "c": 21}
 SGD = Settings(
@@ -194,9 +194,9 @@ def test_a_run_ends_where_no_further_round_fits_in(tmp_path):
 
 
 def test_recurrent_layers_are_differentiated_without_cudnn():
-    with _able_to_go_back(nn.Sequential(nn.Linear(2, 2), nn.LSTM(2, 2))):
+    with able_to_go_back(nn.Sequential(nn.Linear(2, 2), nn.LSTM(2, 2))):
         assert not torch.backends.cudnn.enabled
-    with _able_to_go_back(nn.Linear(2, 2)):
+    with able_to_go_back(nn.Linear(2, 2)):
         assert torch.backends.cudnn.enabled
 
 

@@ -10,10 +10,10 @@ from rota.methods._active import ACTIVE
 from rota.methods._auto import AUTO
 from rota.methods._autosem import AUTOSEM
 from rota.methods._bandits import BANDITS
+from rota.methods._by_gradients import GRADIENTS
 from rota.methods._counterfactual import COUNTERFACTUAL
 from rota.methods._educated_guess import EDUCATED_GUESS
 from rota.methods._exp3s import EXP3S
-from rota.methods._gradients import GRADIENTS
 from rota.methods._laws import LAWS
 from rota.methods._method import Method
 from rota.methods._mixtures import MIXTURES

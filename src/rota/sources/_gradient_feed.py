@@ -22,7 +22,7 @@ from rota.sources._gradients import VARIANCE, Gradients
 from rota.sources._source import Feed, Moment, Said
 from rota.tasks import Rows, Task
 
-Gradient = list[Tensor | None]
+PartialGradient = list[Tensor | None]
 
 
 class GradientFeed(Feed):
@@ -72,17 +72,19 @@ class GradientFeed(Feed):
                 found[name] = {"value": _product(self._gradient(task, split, ids), wanted)}
                 continue
             one, other = self._gradient(task, split, ids[:rows]), self._gradient(task, split, ids[rows:])
-            apart: Gradient = [None if a is None or b is None else a - b for a, b in zip(one, other, strict=True)]
+            apart: PartialGradient = [
+                None if a is None or b is None else a - b for a, b in zip(one, other, strict=True)
+            ]
             found[name] = {"value": _product(one, other), "variance": rows * _product(apart, apart) / 2}
         return found
 
-    def _gradient(self, task: Task, rows: Rows, ids: Ids) -> Gradient:
+    def _gradient(self, task: Task, rows: Rows, ids: Ids) -> PartialGradient:
         """Of the mean loss of these rows; None for a parameter that it does not depend on."""
         learner = self._run.engine.learner
         self._run.charge((1 + Ledger.BACKWARD) * len(ids))
         return repeatably(functools.partial(self._differentiated, task, rows, ids, learner.parameters))
 
-    def _differentiated(self, task: Task, rows: Rows, ids: Ids, parameters: Sequence[Tensor]) -> Gradient:
+    def _differentiated(self, task: Task, rows: Rows, ids: Ids, parameters: Sequence[Tensor]) -> PartialGradient:
         learner, batch = self._run.engine.learner, rows.batch(ids).to(self._run.engine.learner.device)
         with learner.accelerator.autocast():
             outputs = self._run.model(task.name, batch.inputs)
@@ -104,7 +106,7 @@ class GradientFeed(Feed):
         return {**state, "consumed": {name: own for name, own in state["consumed"].items() if name in tasks}}
 
 
-def _product(one: Gradient, other: Gradient) -> float:
+def _product(one: PartialGradient, other: PartialGradient) -> float:
     """Of the parts that both depend on. Added up in double precision: there are millions of small numbers."""
     pairs = [(a, b) for a, b in zip(one, other, strict=True) if a is not None and b is not None]
     return float(torch.stack([(a.double() * b.double()).sum() for a, b in pairs]).sum()) if pairs else 0.0
