@@ -96,7 +96,8 @@ def test_a_page_has_its_parts_and_the_options_of_its_method(name):
     places = [page.find(f"**{part}") for part in PARTS]
     assert -1 not in places
     assert places == sorted(places)
-    assert len(page.splitlines()) <= 45
+    beside_the_table = [line for line in page.splitlines() if not line.startswith("|")]
+    assert len(page.splitlines()) <= 45 or len(beside_the_table) <= 28
     assert OPTION_TABLE(METHODS[name]) in page, "out of date: python docs/tables.py"
     assert all(row.reason for row in option_rows(METHODS[name].options))
 

@@ -128,7 +128,8 @@ def _judged(options: SearchOptions, context: RunContext) -> dict[str, Any]:
     if options.measure == "score":
         return {}
     assert context.target is not None
-    own = {task: changes.model_dump(mode="json") for task, changes in context.trainer.plan.per_task.items()}
+    known = context.trainer.plan.per_task
+    own = {task: changes.model_dump(mode="json", exclude_unset=True) for task, changes in known.items()}
     return {"per_task": {**own, context.target: {**own.get(context.target, {}), "metrics": [options.measure]}}}
 
 

@@ -20,7 +20,7 @@ length-scales that grow with the number of features, as distances between points
 logarithms: of the amplitude, of a length-scale and of the noise."""
 JITTER = 1e-8
 
-MaternShape = Callable[[Floats], tuple[Floats, Floats]]
+Matern = Callable[[Floats], tuple[Floats, Floats]]
 
 
 def _rough(r: Floats) -> tuple[Floats, Floats]:
@@ -35,7 +35,7 @@ def _smooth(r: Floats) -> tuple[Floats, Floats]:
     return (1 + r + r * r / 3) * np.exp(-r), 5.0 / 3.0 * (1 + r) * np.exp(-r)
 
 
-SHAPES: dict[float, MaternShape] = {1.5: _rough, 2.5: _smooth}
+SHAPES: dict[float, Matern] = {1.5: _rough, 2.5: _smooth}
 
 
 @dataclass(frozen=True)
