@@ -20,7 +20,7 @@ RUN = {  # pages whose Python is run, and the tests that do
     **{
         f"docs/how-to/{path.name}": "test_guides.py"
         for path in (ROOT / "docs" / "how-to").glob("*.md")
-        if "```python" in path.read_text() and path.stem != "other-hardware"
+        if "```python" in path.read_text() and path.stem not in ("other-hardware", "larger-than-one-gpu")
     },
     "docs/tutorials/a-policy-of-your-own.md": "test_guides.py",
     "docs/tutorials/first-comparison.md": "test_guides.py",
@@ -31,6 +31,7 @@ NOT_RUN = {  # pages whose Python, or some of it, is not, and why
     "docs/active.md": "lines that go into a program of the reader's",
     "docs/autosem.md": "a search of many trainings; examples/search_ratio.py is the program",
     "docs/counterfactual.md": "lines about run folders; examples/better_mixture.py is the program",
+    "docs/how-to/larger-than-one-gpu.md": "it is started by torchrun; see tests/training/test_sharded.py",
     "docs/how-to/other-hardware.md": "two lines around a program of the reader's; see tests/training/test_elastic.py",
     "docs/target.md": "lines that go into a program of the reader's; examples/one_target.py is the program",
 }

@@ -24,6 +24,7 @@ import torch.distributed.checkpoint
 import torch.distributed.fsdp
 import torch.distributed.tensor
 from accelerate import Accelerator, FullyShardedDataParallelPlugin
+from accelerate.utils import DistributedType
 from torch import nn
 
 from rota.cli import main
@@ -130,6 +131,8 @@ def train(folder: Path, *arguments: str) -> None:
     resume = (folder / "run.json").is_file()
     common = {"stream": STREAMS[asked.stream], "listen": gain, "resume": resume, "elastic": asked.elastic}
     fit(model, tasks, policy, folder, settings, forward=ask, trainer=own, progress=False, **common)
+    if own.accelerator is not None:  # it is left as it was: on CPUs accelerate ignores the plugin
+        assert own.accelerator.distributed_type == DistributedType.MULTI_CPU
     whole = {name: _gathered(own).tolist() for name, own in model.state_dict().items()}
     said = {"decisions": decisions, "weights": whole, "sharded": sum(map(_is_sharded, model.state_dict().values()))}
     rank = os.environ.get("RANK", 0)

@@ -94,7 +94,11 @@ def _has_parameters(module: nn.Module) -> bool:
 
 
 def gathered_parts(model: nn.Module) -> int:
-    """How many parts of a sharded model are gathered one after the other, the rest of it being one of them."""
+    """How many parts of a sharded model are gathered one after the other, the rest of it being one of them.
+
+    >>> gathered_parts(nn.Linear(2, 2))  # it is whole
+    0
+    """
     from torch.distributed.fsdp import FSDPModule
 
     return sum(isinstance(module, FSDPModule) for module in model.modules())
