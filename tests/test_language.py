@@ -34,7 +34,7 @@ INSTEAD = {
     r"drawn alike|task alike|all alike": "uniformly, equally",
     r"by chance": "at random",
     r"how unsure|unsure about|is unsure": "uncertain, uncertainty",
-    r"mends\b|mended\b": "fixes",
+    r"\bmend(s|ed)\b": "fixes",
     r"ground floor|\broof\b|on the door": "layer",
     r"takes no more of it|no say in": "say it plainly",
     r"(?:pull the plug|the way home)": "say it plainly",

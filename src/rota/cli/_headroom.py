@@ -11,14 +11,15 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from rota.cli._compare import show_comparison, train_all
+from rota.cli._compare import train_all
 from rota.cli._console import open_console, tell
-from rota.cli._dry_run import DryRun
+from rota.cli._dry_run import DryRun, Trainings, show_runs
 from rota.cli._fields import numbers, refuse_decided, with_plan_flags
 from rota.cli._headroom_tables import gains_table, mixtures_table, verdict_told
+from rota.cli._incomplete import show_incomplete
 from rota.cli._tables import print_whole
 from rota.cli._workers_flags import Jobs, On, needs_of
-from rota.comparisons import COMPARISON, MIXTURES, headroom_comparison
+from rota.comparisons import COMPARISON, MIXTURES, Comparison, headroom_comparison, is_finished
 from rota.errors import RotaError
 from rota.plans import Plan, make_plan
 from rota.runlog import write_json
@@ -105,7 +106,7 @@ def headroom(
     rows = {task.name: task.size("train") for task in tasks_of(plan) if task.trained}
     comparison = headroom_comparison(rows, fields, numbers(seeds, "seeds"), mixtures, fraction)
     if dry_run:
-        show_comparison(comparison, folder, jobs or 1)
+        _show_cost(comparison, folder, jobs or 1)
         return
     tell(f"{folder}: {len(comparison.cells)} runs of {len(comparison.variants)} mixtures")
     with open_workers(on, jobs, *needs_of([cell.plan for cell in comparison.cells])) as workers:
@@ -125,6 +126,17 @@ def headroom(
             tell(f"One run's mean {measure} varies by {100 * part.noise:.2f} points around that of its mixture.")
     if failed := ended["failed"]:
         raise RotaError(f"Expected {len(comparison.cells)} finished runs. Found {len(failed)} that failed: {failed}.")
+
+
+def _show_cost(comparison: Comparison, folder: Path, jobs: int) -> None:
+    """Mixtures that are trained for as many steps cost the same."""
+    planned = []
+    for steps in sorted({cell.plan.steps for cell in comparison.cells}):
+        own = [cell for cell in comparison.cells if cell.plan.steps == steps]
+        missing = sum(not is_finished(cell.plan, cell.folder(folder)) for cell in own)
+        planned.append(Trainings(f"mixtures, {steps:,} steps", own[0].plan, missing))
+    if not show_incomplete(planned, folder):
+        show_runs(planned, folder, jobs)
 
 
 def _conclude(

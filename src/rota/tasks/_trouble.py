@@ -81,7 +81,9 @@ def with_trouble(rows: Rows, trouble: Trouble, kind: Kind, task: str) -> Rows:
     return rows
 
 
-def _mislabelled(labels: Tensor, part: float, kind: Kind, task: str) -> Tensor:
+def _mislabelled(
+    labels: Tensor, part: float, kind: Classification | MultipleChoice | SpanClassification | Regression, task: str
+) -> Tensor:
     rng = generator(0, "mislabelled", task)
     wrong = torch.from_numpy(rng.permutation(len(labels))[: round(part * len(labels))])
     found = labels.clone()
