@@ -96,7 +96,7 @@ def find_headroom(
     Args:
         surface: Of the scores.
         plain: What costs nothing, by name.
-        limits: Of the shares, beside those of the design: nothing is said about shares that nobody trained.
+        limits: Of the shares, beside those of the design: beyond them nothing was trained.
         full: Mixtures that were trained at the full budget, too, and the scores of each task there.
         enough: The gain below which nobody would change a mixture.
         seed: Of the draws.

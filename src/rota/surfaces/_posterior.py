@@ -83,7 +83,7 @@ class Posterior:
         Args:
             shares: The mixtures.
             noise: Standard normal [draws, mixtures of the design], which may be correlated with that of other tasks:
-                what went well in one run by chance did so for several of them.
+                in a lucky run several of them go well.
             rng: For the rest.
         """
         count, n = noise.shape
