@@ -122,7 +122,8 @@ def test_the_library_says_nothing_in_flags():
         if path.relative_to(SOURCE).parts[0] in speaks:
             continue
         wrong += [f"{path.name}: {text}" for text in strings(path) if re.search(r"(^|[\s`(])--[a-z]", text)]
-    assert [line for line in wrong if "pip install --no-deps" not in line] == []
+    others = ("pip install --no-deps", "torchrun --nproc-per-node", "accelerate launch --")  # programs of others
+    assert [line for line in wrong if not any(program in line for program in others)] == []
 
 
 # Install

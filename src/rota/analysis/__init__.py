@@ -12,7 +12,7 @@ from rota.analysis._branch_rounds import (
     target_of,
 )
 from rota.analysis._checkpoint_scores import score, scores
-from rota.analysis._chosen import chosen_on_dev
+from rota.analysis._chosen_on_dev import chosen_on_dev
 from rota.analysis._claim import Claim, read_claims
 from rota.analysis._convergence import Convergence, convergence, uncertainty_trends
 from rota.analysis._costs import COST_COLUMNS, Cost, all_costs, used_cost_columns

@@ -28,6 +28,11 @@ class MixtureTable:
         noise: Standard deviation of one run's mean score around that of its mixture, without the luck that a seed
             brings to all mixtures; not a number with one seed.
         seeds: Most that a mixture has.
+
+    >>> shares, scores = np.array([[0.5, 0.5], [0.2, 0.8]]), {"rte": np.array([0.6, 0.5])}
+    >>> table = MixtureTable(("rte", "mrpc"), shares, scores, noise=0.01, seeds=3)
+    >>> table.shares[table.scores["rte"].argmax()].tolist()  # the mixture that is best for rte
+    [0.5, 0.5]
     """
 
     sources: tuple[str, ...]

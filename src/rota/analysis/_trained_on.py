@@ -22,6 +22,12 @@ class ExposureOfGroup:
         rows: Of each task.
         passes: Over the rows of each task; not a number where nobody knows how many there are.
         rounds: That were kept.
+
+    >>> from rota.analysis import group_runs
+    >>> from rota.testing import written_run
+    >>> (group,) = group_runs([written_run({"rte": [0.5]})])
+    >>> ExposureOfGroup(group, "rows:640", {"rte": 640.0}, {"rte": 0.25}, rounds=1.0).passes
+    {'rte': 0.25}
     """
 
     group: Group

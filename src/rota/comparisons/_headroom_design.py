@@ -11,6 +11,7 @@ from rota.plans import Plan
 from rota.surfaces import designed_mixtures, plain_mixtures
 
 MIXTURES = 32
+"""Of a design, where nobody says how many."""
 FEW = 6
 """Mixtures that are trained at the full budget, too: the plain ones, and others to see how much differences stretch."""
 WHOLE = "full "

@@ -14,12 +14,12 @@ from rota.methods._by_gradients import GRADIENTS
 from rota.methods._counterfactual import COUNTERFACTUAL
 from rota.methods._educated_guess import EDUCATED_GUESS
 from rota.methods._exp3s import EXP3S
-from rota.methods._laws import LAWS
 from rota.methods._method import Method
 from rota.methods._mixtures import MIXTURES
 from rota.methods._of_policy import method_of_policy
 from rota.methods._options import Options
 from rota.methods._picked import PICKED
+from rota.methods._scaling_laws import LAWS
 from rota.methods._target import TARGETED
 from rota.methods._thompson import THOMPSON
 from rota.methods._weightings import WEIGHTINGS

@@ -37,7 +37,11 @@ def named_bilstm(kind: str, encoder: str, dropout: float | None = None) -> PairB
 
 
 def bilstm_counts(kind: str, encoder: str, tasks: int) -> Counted:
-    """How many parameters it has; of the encoder the config alone is read."""
+    """How many parameters it has; of the encoder the config alone is read.
+
+    >>> bilstm_counts("bilstm-embeddings", "minilm", tasks=2).tasks
+    2
+    """
     with torch.device("meta"):
         plain = outline(encoder).transformer
         own = kind == "bilstm-embeddings"

@@ -13,7 +13,10 @@ import numpy as np
 from rota.arrays import Floats
 from rota.errors import RotaError
 
-RATIOS, METRICS = "ratios.csv", "metrics.csv"
+RATIOS = "ratios.csv"
+"""File of the mixtures."""
+METRICS = "metrics.csv"
+"""File of what was measured of them."""
 IDENTITY = ("run", "run_id")
 NOT_DATA = {*IDENTITY, "name", "index"}
 SUM = 0.01
@@ -29,6 +32,10 @@ class Swarm:
         sources: What is mixed.
         shares: Of each source in each run; every row adds up to 1.
         metrics: By name, one number for each run.
+
+    >>> swarm = Swarm(("one", "two"), ("a", "b"), np.array([[0.5, 0.5], [0.25, 0.75]]), {"loss": np.array([1.5, 1.25])})
+    >>> swarm.runs[swarm.metrics["loss"].argmin()]  # the run with the lowest loss
+    'two'
     """
 
     runs: tuple[str, ...]
