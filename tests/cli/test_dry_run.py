@@ -20,7 +20,15 @@ from rota.runs._stopwatch import Lap, usual
 SMALL = {"tasks": ["left", "right"], "rows": {"left": 90, "right": 40}, "steps": 40, "batch_size": 8}
 FLAGS = ["--tasks", "left,right", "--rows", "left=90,right=40", "--steps", 40, "--batch-size", 8]
 HEADLESS = {"active@released": {"scope": "all"}}  # heads for pictures have no dropout
-TRAIN_FIRST = {"autosem", "counterfactual", "counterfactual@paper", "counterfactual@bandit"}
+GUESSED = {"educated-guess": {"auxiliaries": ["right"]}}
+TRAIN_FIRST = {
+    "autosem",
+    "autosem@paper",
+    "educated-guess",
+    "counterfactual",
+    "counterfactual@paper",
+    "counterfactual@bandit",
+}
 
 
 @pytest.fixture
@@ -103,7 +111,7 @@ def test_every_method_has_a_forecast(method, temporary, tmp_path):
         (tmp_path / "mixture.json").write_text('{"left": 1, "right": 2}')
         options = {"file": str(tmp_path / "mixture.json")}
     target = {"target": "left"} if "target" in METHODS[method].needs else {}
-    options |= HEADLESS.get(method, {})
+    options |= HEADLESS.get(method, {}) | GUESSED.get(method, {})
     plan = make_plan({**SMALL, **target, "method": method, "options": options})
     found = forecast(plan)
     assert 0 < found.alone_seconds <= found.seconds

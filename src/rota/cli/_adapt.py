@@ -45,16 +45,17 @@ DECIDED = {
 """Fields of a plan that are not for the caller."""
 
 
-@with_plan_flags(rare=["least", "fewest", "heads", "fresh", "method", "options", "lr"], decided=[*DECIDED, "seed"])
+@with_plan_flags(
+    rare=["init", "epochs", "least", "fewest", "heads", "fresh", "method", "options", "batch_size", "lr"],
+    decided=[*DECIDED, "seed"],
+)
 def adapt(
     run: Annotated[Path, typer.Argument(help="the run whose model learns the task")],
     task: Annotated[str, typer.Option(help="the new task")],
     fractions: Annotated[str, typer.Option(metavar="X,Y,…", help="shares of its training rows")] = "0.001,0.01,0.1,1",
-    beside: Annotated[
-        str, typer.Option(metavar="RUN,lora,…", help="what else learns it: other runs, adapters in the plain encoder")
-    ] = "",
+    beside: Annotated[str, typer.Option(metavar="RUN,lora,…", help="what else learns it: runs, adapters")] = "",
     seeds: Annotated[
-        str, typer.Option(metavar="A,B,…", help="the seeds themselves, not how many [dim](0)[/dim]")
+        str, typer.Option(metavar="A,B,…", show_default=False, help="the seeds themselves, not how many (0)")
     ] = "0",
     init: Annotated[
         str | None,
@@ -78,7 +79,7 @@ def adapt(
     """Teach the model of a run a new task, with all of its rows and with few.
 
     rota adapt runs/glue --task scitail --fractions 0.01,1 --steps 2000
-    rota adapt runs/glue --task scitail --beside runs/plain,lora:r=8 --seeds 0,1,2,3,4
+    rota adapt runs/glue --task scitail --beside runs/plain,lora --seeds 0,1,2
 
     A run of `--model camtl` gets a vector for the task, which begins as what scores best before training. All is
     trained, in at most --steps (3000) updates. Interrupted, the same command goes on.
