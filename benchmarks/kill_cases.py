@@ -27,6 +27,11 @@ OPTIONS = {
     "diw": "--option fraction=0.5 --option tries=2",
     "thompson": "--option round=3",
     "autosem": "--option rounds=4 --option round=2 --option trials=2 --option trial_steps=6 --option pruning=false",
+    "autosem@paper": "--option rounds=4 --option round=2 --option trials=2 --option trial_steps=6",
+    "educated-guess": "--option auxiliaries=right --option trials=2 --option trial_steps=6 --option pruning=false",
+    "pike": "--option every=6 --option rows=8",
+    "dga": "--option every=6 --option rows=8",
+    "ado": "--option every=4",
 }
 """So that something happens in a few steps."""
 TARGETED = {name for name, method in METHODS.items() if "target" in method.needs}
@@ -53,6 +58,8 @@ CASES = [
     case("uniform, workers", "uniform", "--num-workers 1"),
     case("alphavil, workers", "alphavil", "--num-workers 1"),
     case("exp3s, late", "exp3s", "--delay 3"),
+    case("exp3s, plateau", "exp3s", "--schedule plateau --decay-after 1"),
+    case("exp3s, trouble", "exp3s", "--per-task left.shuffled=true"),
     case("exp3s, texts", "exp3s", tasks=TEXTS),
     case("exp3s, two ranks", "exp3s", processes=2),
     case("joint, two ranks", "joint", processes=2),

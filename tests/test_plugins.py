@@ -156,7 +156,7 @@ def test_a_policy_becomes_a_method_whose_options_are_its_arguments(monkeypatch):
     )
     table = PluginTable(METHODS.loaded, METHODS._readers)
     method = table["greedy"]
-    assert set(method.options.model_fields) == {"eta", "epsilon", "importance", "alpha", "reservoir"}
+    assert set(method.options.model_fields) == {"eta", "epsilon", "importance", "alpha", "reservoir", "prior"}
     recipe = method.make({"eta": 0.5}, RunContext({"a": 1, "b": 2}, {"a": 1, "b": 2}, 10, seed=3))
     assert (recipe.policy.eta, recipe.policy.tasks, recipe.listen) == (0.5, ("a", "b"), None)
     assert method.summary.startswith("Prefers tasks whose batches bring the largest gain")

@@ -50,7 +50,8 @@ RESULTS = {
 def test_every_page_of_results_says_what_the_encoder_has_met(page):
     text = " ".join((ROOT / "docs" / "results" / f"{page}.md").read_text().split())
     assert f"Met before: {contamination('minilm', RESULTS[page])}" in text
-    assert RESULTS.keys() == {path.stem for path in (ROOT / "docs" / "results").glob("*.md")} - {"README"}
+    without_encoder = {"README", "headroom"}
+    assert RESULTS.keys() == {path.stem for path in (ROOT / "docs" / "results").glob("*.md")} - without_encoder
 
 
 def test_others_are_not_blamed():

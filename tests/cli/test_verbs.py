@@ -30,6 +30,7 @@ def test_every_method_trains(rota_main, tmp_path, method):
         flags = ["--option", f"file={tmp_path / 'mixture.json'}"]
     flags += ["--target", "left"] if "target" in METHODS[method].needs else []
     flags += ["--option", "trials=2", "--option", "rounds=3"] if method == "autosem" else []
+    flags += ["--option", "trials=2", "--option", "auxiliaries=right"] if method == "educated-guess" else []
     flags += ["--option", "round=3"] if method == "thompson" else []
     flags += ["--option", "scope=all"] if method == "active@released" else []  # heads for pictures have no dropout
     flags += ["--option", "rounds=1"] if method == "counterfactual@bandit" else []  # six steps say nothing twice

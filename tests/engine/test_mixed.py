@@ -315,6 +315,9 @@ class Louder:
     def losses(self, outputs, labels):
         return self.factor * self.kind.losses(outputs, labels)
 
+    def weights(self, labels):
+        return self.kind.weights(labels)
+
 
 def gradients(units, weights=(0.5, 0.5), clip=1e-3, **changes):
     """What a mixed step of two tasks asks of the model."""

@@ -78,7 +78,7 @@ class Surrogate:
     >>> x = np.linspace(0, 1, 6)[:, None]
     >>> found = Surrogate(x, np.sin(3 * x[:, 0]))
     >>> mean, deviation = found.predict(np.array([[0.5]]))
-    >>> abs(found.center + found.scale * mean[0] - np.sin(1.5)) < 0.05
+    >>> bool(abs(found.center + found.scale * mean[0] - np.sin(1.5)) < 0.05)
     True
     """
 
