@@ -39,6 +39,7 @@ ROOMS = [
         "schedules",
         "settings",
         "hub",
+        "guarded",
         "packaged",
         "pretrained",
         "pretraining",

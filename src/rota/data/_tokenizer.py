@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from rota.errors import RotaError
-from rota.pretrained import load_pretrained, transformers_package
+from rota.guarded import transformers_package
+from rota.pretrained import load_pretrained
 
 
 class Tokenizer:

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 import torch
 
+from rota.guarded import quiet, transformers_package
 from rota.models.core._pretrained import Pooling, Pretrained
-from rota.pretrained import load_pretrained, locate, quiet, speaks, transformers_package
+from rota.pretrained import load_pretrained, locate, speaks
 
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob")  # as BERT and its relatives call them
 

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from rota.errors import RotaError
+from rota.guarded import quiet
 from rota.models.core._features import Encoder, Features, HeadStyle
 from rota.models.core._stack import Stack, hide_padding, takes_types
-from rota.pretrained import quiet
 from rota.tasks import repeated
 
 Pooling = Literal["mean", "first", "pooled"]

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from rota.errors import RotaError
+from rota.guarded import quiet, transformers_package
 from rota.models.language._shared_lora import SharedLoRA
-from rota.pretrained import quiet, transformers_package
 from rota.tasks import Kind
 
 SAMPLED = 1024  # numbers of each parameter that tell one model from another

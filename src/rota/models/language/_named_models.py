@@ -8,9 +8,10 @@ from typing import Any
 import torch
 
 from rota.errors import RotaError
+from rota.guarded import quiet, transformers_package
 from rota.models.language._language_model import LanguageModel, fingerprint
 from rota.models.language._shared_lora import SharedLoRA, make_shared_lora
-from rota.pretrained import SCRATCH, load_pretrained, quiet, tokenizer_name, transformers_package
+from rota.pretrained import SCRATCH, load_pretrained, tokenizer_name
 from rota.tasks import Task, kind_from
 
 SMALL = {"hidden_size": 160, "num_hidden_layers": 6, "num_attention_heads": 5, "intermediate_size": 432}
