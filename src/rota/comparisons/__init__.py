@@ -19,7 +19,6 @@ from rota.comparisons._comparison import (
     ADAPTED,
     BASELINES,
     COMPARISON,
-    FORWARDS,
     FRESH,
     SINGLE,
     Cell,
@@ -27,6 +26,7 @@ from rota.comparisons._comparison import (
     make_comparison,
     other_verbs,
 )
+from rota.comparisons._comparison_file import FORWARDS
 from rota.comparisons._equal_cost import equal_cost
 from rota.comparisons._headroom_design import MIXTURES, headroom_comparison
 from rota.comparisons._prediction import register_claims

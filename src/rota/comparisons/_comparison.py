@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-
 from rota.budgets import UPDATES, read_budget
-from rota.errors import RotaError, describe_mistakes, unknown_name
+from rota.comparisons._comparison_file import FORWARDS, ComparisonFile, read_file
+from rota.errors import RotaError, unknown_name
 from rota.methods import METHODS
 from rota.names import folder_name
 from rota.plans import MERGED, Plan, make_plan, merge_fields, refuse_two_lengths
-from rota.settings import Settings
 
 BASELINES = ("uniform", "proportional", "union", "temperature")
 """Part of every comparison, unless switched off by name: many a clever mixer does not beat them."""
@@ -29,47 +26,6 @@ ADAPTED = "adapted"
 """What variants are called in which the model of a run learns a new task."""
 FRESH = "fresh"
 """What variants are called in which the encoder learns it that the run began with."""
-FORWARDS = "forwards"
-"""The budget of a comparison whose variants cost what its baseline costs; an amount is that of every run."""
-
-
-class _Singles(BaseModel):
-    """Tasks that are also trained alone, as the variant `of` is trained but for these `fields`."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    tasks: list[str] = []
-    of: str | None = None
-    fields: dict[str, Any] = {}
-
-
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    about: str = ""
-    common: dict[str, Any] = {}
-    seeds: list[int] = Field([0, 1, 2], min_length=1)
-    methods: list[str] = []
-    models: list[str] = []
-    variants: dict[str, dict[str, Any]] = {}
-    baseline: str | None = None
-    without: list[str] = []
-    singles: _Singles = _Singles()
-    budget: str = UPDATES
-    claims: list[dict[str, Any]] = []
-    chosen: dict[str, list[str]] = {}
-    commands: list[str] = []
-    full: dict[str, Any] = {}
-
-    @field_validator("singles", mode="before")
-    @classmethod
-    def _tasks_alone_are_enough(cls, given: Any) -> Any:
-        return {"tasks": given} if isinstance(given, list | tuple) else given
-
-    @field_validator("budget")
-    @classmethod
-    def _is_a_budget(cls, budget: str) -> str:
-        return budget if budget == FORWARDS else Settings(budget=budget).budget
 
 
 @dataclass(frozen=True)
@@ -178,7 +134,7 @@ def make_comparison(
     >>> made.baseline, [cell.name for cell in made.cells][:3]
     ('uniform', ['uniform-0', 'proportional-0', 'union-0'])
     """
-    file = _whole(content, source, full)
+    file = read_file(content, source, full)
     if file.commands:
         raise RotaError(f"{source} expects other verbs than a comparison. Run {'; then '.join(file.commands)}.")
     if "seed" in fields:
@@ -228,39 +184,10 @@ def other_verbs(content: Mapping[str, Any], source: str = "the file", full: bool
     >>> other_verbs({"commands": ["rota simulate --seeds 10"]}), other_verbs({"methods": ["auto"]})
     (['rota simulate --seeds 10'], [])
     """
-    return _whole(content, source, full).commands
+    return read_file(content, source, full).commands
 
 
-def _whole(content: Mapping[str, Any], source: str, full: bool) -> _File:
-    """The file, with what it says under `full` laid over the rest where that is wanted."""
-    file = _read(content, source)
-    if not full or (file.commands and not file.full):
-        return file
-    if "full" not in content:
-        raise RotaError(f"{source}: expected a section `full`. Found none.")
-    whole = _overlaid(content, file.full)
-    if isinstance(whole.get("variants"), Mapping):
-        whole["variants"] = {name: own for name, own in whole["variants"].items() if own is not None}
-    return _read(whole, source)
-
-
-def _read(content: Mapping[str, Any], source: str) -> _File:
-    try:
-        return _File.model_validate(dict(content))
-    except ValidationError as error:
-        raise RotaError(f"{source}: {describe_mistakes(error.errors(), list(_File.model_fields))}") from error
-
-
-def _overlaid(content: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """One mapping laid over another: what only one of them has stays, but an empty mapping empties."""
-    found = copy.deepcopy(dict(content))
-    for name, value in other.items():
-        both = isinstance(value, Mapping) and isinstance(found.get(name), Mapping)
-        found[name] = _overlaid(found[name], value) if both and value else value
-    return found
-
-
-def _grid(file: _File) -> dict[str, dict[str, Any]]:
+def _grid(file: ComparisonFile) -> dict[str, dict[str, Any]]:
     """A variant for every method, with every model where there are several."""
     if len(file.models) < 2:
         one = {"model": file.models[0]} if file.models else {}
@@ -270,7 +197,7 @@ def _grid(file: _File) -> dict[str, dict[str, Any]]:
     }
 
 
-def _baselines(file: _File, variants: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def _baselines(file: ComparisonFile, variants: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """The plain methods that are not there yet, with every model."""
     for name in file.without:
         if name not in BASELINES:
@@ -283,13 +210,13 @@ def _baselines(file: _File, variants: Mapping[str, Mapping[str, Any]]) -> dict[s
     return found
 
 
-def _usual_baseline(file: _File, variants: Mapping[str, Mapping[str, Any]], own: Iterable[str]) -> str:
+def _usual_baseline(file: ComparisonFile, variants: Mapping[str, Mapping[str, Any]], own: Iterable[str]) -> str:
     """`uniform`, whatever it is called; else the first that the user has named."""
     found = (name for name, other in variants.items() if name == BASELINES[0] or _same(UNNAMED, other, file.common))
     return next(found, None) or next(iter([*own, *variants]))
 
 
-def _alone(task: str, file: _File, like: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+def _alone(task: str, file: ComparisonFile, like: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
     """One task, trained as a variant is, with an equal share of the updates, rows or forward passes."""
     length = {"steps": Plan.model_fields["steps"].default, "budget": UPDATES}
     asked = merge_fields(length, file.common, like, fields)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from rota.streams import steps_of_round
 from rota.trials._alpha import AlphaSettings, tune
 from rota.trials._branch_training import JOINT, LEAST, Asked, BranchTraining, Segment, Target, within
+from rota.trials._cut_to import cut_to
 from rota.trials._deltas import Deltas, Storage
 from rota.trials._saved import Kept
 from rota.trials._states import Memory
@@ -143,7 +144,7 @@ class AlphaVIL(BranchTraining):
         if left < len(wished):
             return []
         rounds = min(max(1, round(left / sum(wished.values()))), left // len(wished))
-        return list(_cut(wished, left // rounds).items())
+        return list(cut_to(wished, left // rounds).items())
 
     def _joint_batches(self, steps: int) -> dict[str, int]:
         """As many of each task as its branch had; they may have to fit into fewer steps."""
@@ -281,20 +282,6 @@ def alpha_vil(
         line = trial.finish(asked, 0)
     optimizer.zero_grad(set_to_none=True)
     return line
-
-
-def _cut(lengths: Mapping[str, int], steps: int) -> dict[str, int]:
-    """A number of updates, shared out in the ratio of the lengths, at least one each.
-
-    >>> _cut({"left": 10, "right": 5}, 15), _cut({"left": 10, "right": 5}, 16), _cut({"left": 100, "right": 1}, 3)
-    ({'left': 10, 'right': 5}, {'left': 11, 'right': 5}, {'left': 2, 'right': 1})
-    """
-    cut, end, passed, total = {}, 0, 0, sum(lengths.values())
-    for behind, (name, length) in zip(range(len(lengths) - 1, -1, -1), lengths.items(), strict=True):
-        start, passed = end, passed + length
-        end = max(start + 1, min(round(steps * passed / total), steps - behind))
-        cut[name] = end - start
-    return cut
 
 
 def _number(value: float | None) -> float | None:
