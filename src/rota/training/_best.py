@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rota.errors import RotaError, unknown_name
-from rota.settings import BY_METRIC
+from rota.settings import BY_METRIC, Settings
 from rota.tasks import Task, is_lower_better
 
 
@@ -115,6 +115,12 @@ class BestTracker:
         self.waited, self.last_step, self.each = state["waited"], state["last_step"], dict(state["each"])
         self.last_is_whole, self.stops = state["last_is_whole"], state["stops"]
         self.falls = state.get("falls", 0)  # runs of earlier versions had none
+
+
+def best_tracker(settings: Settings, tasks: Sequence[Task]) -> BestTracker:
+    """What settings ask for."""
+    decay_after = settings.decay_after if settings.schedule == "plateau" else None
+    return BestTracker(settings.best, settings.patience, tasks_by_metric(settings.best, tasks), decay_after)
 
 
 def tasks_by_metric(rule: str, tasks: Sequence[Task]) -> list[str]:

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rota.engine import Engine
 from rota.errors import RotaError
 from rota.policies import Stateful
 from rota.runlog import LogWriter
 from rota.settings import Settings
 from rota.streams import Stream
-from rota.training._best import BestTracker
 from rota.training._distributed import DistributedContext
 from rota.training._folder import DISK_FULL, disk_full
 from rota.training._model_files import BRANCHES, ModelFiles
@@ -31,11 +29,9 @@ class Checkpointer:
         folder: Of the run.
         files: Of the model, in it.
         context: Who else trains.
-        engine: Has the model and its optimizer.
         stream: May remember parameters, too.
-        best: Knows which models are the best.
         log: What was written of it belongs to a checkpoint; None in processes that do not write.
-        memories: Everything else that remembers, by name.
+        memories: Everything that remembers, by name.
         settings: How often.
         hardware: Where it is trained now.
     """
@@ -45,9 +41,7 @@ class Checkpointer:
         folder: Path,
         files: ModelFiles,
         context: DistributedContext,
-        engine: Engine,
         stream: Stream,
-        best: BestTracker,
         log: LogWriter | None,
         memories: Mapping[str, Stateful],
         settings: Settings,
@@ -56,7 +50,7 @@ class Checkpointer:
         self._hardware = dict(hardware)
         self._folder, self._files, self._context, self._settings = folder, files, context, settings
         self._checkpoints, self._stream, self._log = files.checkpoints, stream, log
-        self._memories = {**memories, "stream": stream, "best": best, "engine": engine}
+        self._memories = memories
         self.seconds = 0.0
         self._clock = self._saved = own_time()
         self._writing = (

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rota.engine import Engine
 from rota.runlog import Ledger, Run
 from rota.training._best import BestTracker
+from rota.training._evaluations import Evaluations
 from rota.training._feedback_queue import FeedbackQueue
+
+
+def scores_of_kept(
+    best: BestTracker, evaluations: Evaluations, load: Callable[[int], None], done: int
+) -> dict[int, dict[str, Any]]:
+    """Scores of the best model, and of others that are kept, by their steps: on the test rows, and on all dev rows
+    where models were compared on some of them.
+
+    Args:
+        best: Knows which are kept.
+        evaluations: Makes them.
+        load: Puts the weights of a step into the model; those of the best one last, and they stay.
+        done: Steps that were made.
+    """
+    scores: dict[int, dict[str, Any]] = {}
+    for step in sorted(best.kept_steps, key=lambda step: step == best.best_step):
+        load(step)
+        scores[step] = {"test": evaluations.reported("test")}
+        if evaluations.budget.all_at_end:
+            scores[step]["dev"] = (best.last if step == done else None) or evaluations.reported()
+    return scores
 
 
 def summarise(

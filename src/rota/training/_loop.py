@@ -16,27 +16,28 @@ from rota.engine import Trainer, make_engine
 from rota.errors import RotaError
 from rota.evaluation import RunAccess, evaluation_budget, evaluation_tasks
 from rota.interrupts import at_step_ends, stop
-from rota.policies import Policy
+from rota.policies import Policy, Stateful
 from rota.runlog import LOG, SUMMARY, LogWriter, Run, as_if_begun, write_json
 from rota.settings import Settings
 from rota.sources import Moment, Source
 from rota.streams import Streams, rows_per_step
 from rota.tasks import Task
-from rota.training._best import BestTracker, tasks_by_metric
+from rota.training._best import best_tracker
 from rota.training._callbacks import Callbacks
 from rota.training._checkpointer import Checkpointer
 from rota.training._distributed import DistributedContext
-from rota.training._elastic import divided, told
-from rota.training._ending import summarise
+from rota.training._elastic import divided
+from rota.training._ending import scores_of_kept, summarise
 from rota.training._evaluations import Evaluations
 from rota.training._exposure import Exposure
 from rota.training._feedback_queue import FeedbackQueue
 from rota.training._feeds import Feeds
 from rota.training._folder import DISK_FULL, check_same, describe, disk_full, make_folder, note_start, refuse_old
 from rota.training._model_files import files_in
+from rota.training._opening_notices import opening_notices
 from rota.training._own_model import try_first_rows
 from rota.training._resolve import refuse_parking, resolve_engine
-from rota.training._resolve_sharding import parts_told, refuse_unshardable
+from rota.training._resolve_sharding import refuse_unshardable
 from rota.training._stopping import Stopping
 from rota.training._task_change import ChangeOfTasks, apart_from_tasks, change_of_tasks, info_then
 
@@ -89,9 +90,7 @@ class TrainingLoop:
         self.stream.connect(self.access)
         self.exposure = Exposure(self.settings, self.stream, trained, lambda: self.engine.learner.ledger)
         self.feeds = Feeds(sources, policy, self.access)
-        decay_after = settings.decay_after if settings.schedule == "plateau" else None
-        by_metric = tasks_by_metric(settings.best, tasks)
-        self.best = BestTracker(settings.best, settings.patience, by_metric, decay_after)
+        self.best = best_tracker(settings, tasks)
         self.stopping = Stopping(context, self.settings.delay or 0)
 
     def run(self, start: int) -> None:
@@ -159,17 +158,10 @@ class TrainingLoop:
         return done
 
     def _announce(self, start: int) -> None:
-        settings = self.settings
-        self.callbacks.on_start(RunStart(self.folder, self.tasks, settings, start, lambda: self.engine.captures))
-        notices = [f"{task.name}: {task.notes['made']}" for task in self.tasks if "made" in task.notes]
-        notices.append(self.evaluations.budget.told())
-        notices += [told(self.was, self.hardware, self.divided)] if self.was != self.hardware else []
-        notices += [self.change.notice] if self.change is not None else []
-        notices += [f"engine: eager, because {self.not_captured}"] if self.not_captured else []
-        notices += [parts_told(self.access.model, self.context.shard.world)] if settings.shard else []
-        for notice in [*notices, self.stream.notice, self.other_versions]:
-            if notice:
-                self.callbacks.on_notice(notice)
+        begun = RunStart(self.folder, self.tasks, self.settings, start, lambda: self.engine.captures)
+        self.callbacks.on_start(begun)
+        for notice in opening_notices(self):
+            self.callbacks.on_notice(notice)
         self.engine.tell_fallback_to(lambda reason: self.callbacks.on_notice(f"engine: {reason}"))
 
     def _end(self, done: int) -> None:
@@ -234,24 +226,20 @@ class TrainingLoop:
             checkpoints.drop_after(found[0]["step"] if found else 0)
         self.log = LogWriter(self.folder / LOG, found[0]["log"] if found else 0) if self.context.writes else None
         self.queue = self._queue_of(self.policy, self._write)
-        self.checkpointer = Checkpointer(
-            self.folder,
-            self.files,
-            self.context,
-            self.engine,
-            self.stream,
-            self.best,
-            self.log,
-            {"policy": self.policy, "queue": self.queue, "feeds": self.feeds, "exposure": self.exposure},
-            self.settings,
-            self.hardware,
-        )
+        self.checkpointer = self._checkpointer()
         if self.change is not None and found is not None:
             learner = self.engine.learner
             found = self.change.carried(found, learner, self.stream, self.feeds, self.policy, self.best, self._queue_of)
         start = self.checkpointer.restore(*found) if found else 0
         self.engine.learner.falls = self.best.falls
         return start
+
+    def _checkpointer(self) -> Checkpointer:
+        memories: dict[str, Stateful] = {"policy": self.policy, "queue": self.queue, "feeds": self.feeds}
+        memories |= {"exposure": self.exposure, "stream": self.stream, "best": self.best, "engine": self.engine}
+        return Checkpointer(
+            self.folder, self.files, self.context, self.stream, self.log, memories, self.settings, self.hardware
+        )
 
     def _queue_of(self, policy: Policy, write: Callable[[dict[str, Any]], None]) -> FeedbackQueue:
         delay, log_rows = self.settings.delay or 0, self.settings.log_rows
@@ -305,13 +293,7 @@ class TrainingLoop:
         """Score the best model on the test rows, and on all dev rows, and write how the run ended."""
         assert self.best.best_step is not None
         self.context.wait()
-        scores: dict[int, dict[str, Any]] = {}
-        for step in sorted(self.best.kept_steps, key=lambda step: step == self.best.best_step):  # that one stays
-            self.files.load_best(step)
-            scores[step] = {"test": self.evaluations.reported("test")}
-            if self.evaluations.budget.all_at_end:
-                known = self.best.last if step == done else None
-                scores[step]["dev"] = known or self.evaluations.reported()
+        scores = scores_of_kept(self.best, self.evaluations, self.files.load_best, done)
         if self.context.writes:
             seconds = {"seconds": self.checkpointer.seconds, "listening": self.feeds.seconds}
             exposure = self.exposure.described()
