@@ -19,7 +19,8 @@ from rota.workers import Assignment, HowItEnded, Labour, Processes, Workers, mar
 UNSETTLED = (None, "auto")  # a run fills these in
 COMPANY = (
     *("tasks", "only", "longest", "model", "parts", "adapter", "freeze", "pooling", "head_hidden", "start"),
-    *("engine", "device", "precision", "optimizer", "accumulate"),
+    *("engine", "device", "precision", "optimizer", "accumulate", "batch_size", "weight_decay", "betas", "eps"),
+    "target",
 )
 """Fields of a plan that say with which others a run shares passes: its model, its tasks, and how it is executed."""
 

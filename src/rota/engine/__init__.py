@@ -15,8 +15,10 @@ from rota.engine._repeatable import repeatable, repeatably
 from rota.engine._sharding import gathered, gathered_parts, is_sharded
 from rota.engine._stack_engine import why_not_stacked
 from rota.engine._step import AsyncScalars, Outcome, StepPlan, TaskBatch, at_least_float
+from rota.engine._text_seats import BYTES_IN_STACK
 
 __all__ = [
+    "BYTES_IN_STACK",
     "AfterUpdate",
     "AsyncScalars",
     "EagerEngine",

@@ -97,9 +97,16 @@ class TextBuffers:
         """Parts, as `parts` made them, as columns again, in single precision."""
         return torch.cat([own.flatten(1) for own in parts.values()], 1).float()
 
-    def sit(self, learner: Learner) -> int:
-        """A member takes a seat: its parameters move there."""
+    @property
+    def empty(self) -> bool:
+        """Whether nobody has a seat."""
+        return all(learner() is None for learner in self._sitting.values())
+
+    def sit(self, learner: Learner) -> int | None:
+        """A member takes a seat: its parameters move there; None where no seat is free."""
         seat = self._free_seat()
+        if seat is None:
+            return None
         self._sitting[seat] = weakref.ref(learner)
         self._places[seat] = self._places_of(learner, seat)
         for parameter, place, _, _ in self._places[seat]:
@@ -107,12 +114,12 @@ class TextBuffers:
         self.adopt(learner, seat)
         return seat
 
-    def _free_seat(self) -> int:
+    def _free_seat(self) -> int | None:
         if not self.free:  # a run that failed before it began has not left its seat
             gc.collect()
             for seat in [seat for seat, learner in self._sitting.items() if learner() is None]:
                 self.leave(seat)
-        return self.free.pop(0)
+        return self.free.pop(0) if self.free else None
 
     def adopt(self, learner: Learner, seat: int) -> None:
         """What the member's optimizer remembers moves there, too; it has done so after a checkpoint was loaded."""

@@ -25,12 +25,12 @@ from rota.engine._text_heads import labels_for, stackable_heads
 from rota.engine._text_library import TextLibrary
 from rota.engine._text_looks import TextLook
 from rota.engine._text_pass import TextRow
-from rota.engine._text_stack import TextStack
+from rota.engine._text_seats import NO_SEAT, stack_for
 from rota.engine._text_trust import why_not_trusted
 from rota.models import MultiTaskModel, StackedTexts
 from rota.signals import View
 from rota.tasks import Rows, RowStats, Task
-from rota.turns import places, shared, together
+from rota.turns import together
 
 
 class _Stored(NamedTuple):
@@ -72,7 +72,7 @@ class TextEngine:
             adam_numbers(learner),
             tuple((task, repr(head), repr(head.kind.describe())) for task, head in heads.items()),
         )
-        self._stack: TextStack = shared(self._key, lambda: TextStack(texts, learner, places()))
+        self._stack = stack_for(self._key, texts, learner)
         self._seat = self._stack.buffers.sit(learner)
         self._own: GraphEngine | EagerEngine = self._eager
         if learner.device.type == "cuda":  # made now: what it captures has to find the parameters in their places
@@ -84,7 +84,7 @@ class TextEngine:
         self._again = False
         self._compared = self._left = False
         self._seen: dict[int, tuple[Rows, _Stored | None]] = {}  # with the rows: nobody else gets their id
-        self._reason: str | None = None
+        self._reason = NO_SEAT if self._seat is None else None
         self._told: str | None = None
         self._tell: Callable[[str], None] = lambda reason: None
 
@@ -133,7 +133,9 @@ class TextEngine:
         """What the stack is told of a step; None where it is not for stacks."""
         part, learner = plan.parts[0], self.learner
         stored = self._stored.get(part.task)
-        if len(plan.parts) > 1 or stored is None or len(part.ids) > learner.settings.batch_size:
+        if len(plan.parts) > 1 or stored is None or self._seat is None:
+            return None
+        if len(part.ids) > learner.settings.batch_size:
             return None
         if self._reason is None and not self._stack.buffers.holds(learner, self._seat):
             self._stack.buffers.adopt(learner, self._seat)
@@ -148,6 +150,7 @@ class TextEngine:
         lengths = stored.lengths[ids]
         width = padded_length(int(lengths.max()), int(stored.lengths.max()))
         generator, tokens = own_generator(self.learner.device), copies * int(lengths.sum())
+        assert self._seat is not None
         return TextRow(self._seat, self._numbers[task], rows.flatten(), tokens, width, generator)
 
     def _trusts(self) -> bool:
@@ -178,7 +181,9 @@ class TextEngine:
         """What the stack is asked, once for each time that rows go through it; None where it is not for stacks: rows of
         other kinds, masks that all rows share, dropout in some of the layers."""
         partly = passes is not None and (passes.masks is not None or passes.layers is not None)
-        if partly or (passes is None and self.learner.model.training) or task.name not in self._numbers or self._left:
+        if partly or (passes is None and self.learner.model.training) or task.name not in self._numbers:
+            return None
+        if self._left or self._seat is None:
             return None
         if id(rows) not in self._seen:
             self._seen[id(rows)] = rows, _Stored.of(rows, self._stack.looked_at)
@@ -208,12 +213,19 @@ class TextEngine:
         """Leave the model as any other."""
         self._left = True
         self._own.close()
-        self._stack.buffers.leave(self._seat)
+        if self._seat is not None:
+            self._stack.buffers.leave(self._seat)
 
     def state_dict(self) -> dict[str, Any]:
-        return {**self._own.state_dict(), "asks_again": self._again, "distrusted": self._reason}
+        return {
+            **self._own.state_dict(),
+            "asks_again": self._again,
+            "distrusted": None if self._seat is None else self._reason,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._own.load_state_dict(state)
-        self._again, self._reason = state["asks_again"], state["distrusted"]
-        self._stack.buffers.adopt(self.learner, self._seat)
+        self._again = state["asks_again"]
+        if self._seat is not None:
+            self._reason = state["distrusted"]
+            self._stack.buffers.adopt(self.learner, self._seat)

@@ -54,10 +54,7 @@ class InnerRuns:
 
     def train(self, name: str, callbacks: Sequence[Callback] = (), **changes: Any) -> Run:
         """The finished run of this name, trained now if it is not yet."""
-        if self.outer and self._writes and not (self.folder / PLAN).is_file():
-            # So that somebody who dies in an inner run can go on.
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_json(self.folder / PLAN, self.plan.model_dump(mode="json"))
+        self._keep_plan()
         folder = self.folder / INNER / name
         begun = (folder / RUN).is_file()
         if not (begun and Run(folder).finished):
@@ -68,6 +65,12 @@ class InnerRuns:
         self.runs.append(Run(folder))
         return self.runs[-1]
 
+    def _keep_plan(self) -> None:
+        """So that somebody who dies in an inner run can go on."""
+        if self.outer and self._writes and not (self.folder / PLAN).is_file():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_json(self.folder / PLAN, self.plan.model_dump(mode="json"))
+
     def count_earlier(self) -> None:
         """What a process that was killed has finished counts, too."""
         known = {run.folder for run in self.runs}
@@ -76,6 +79,7 @@ class InnerRuns:
 
     def inside(self, name: str) -> InnerRuns:
         """For many short trainings in `runs/NAME` of this folder, of which a bar on a terminal is enough."""
+        self._keep_plan()
         shown = self.progress and _on_terminal()
         found = InnerRuns(self._run_plan, self.plan, self.folder / INNER / name, shown, self._told, outer=False)
         found.runs = self.runs

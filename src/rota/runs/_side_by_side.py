@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 import torch
 from torch import nn
 
-from rota.engine import StreamSurroundings, TorchSurroundings, why_not_stacked
+from rota.engine import BYTES_IN_STACK, StreamSurroundings, TorchSurroundings, why_not_stacked
 from rota.plans import Plan, tasks_of
 from rota.runlog import RUN, Run
 from rota.runs._build import make_model
@@ -27,9 +27,8 @@ STREAMS = 4
 """Runs of one process whose captured steps run beside each other on a GPU: more are hardly faster."""
 SHARE = 0.6
 """Of a GPU's memory that all runs may take."""
-BYTES, BYTES_IN_STACK = 120, 60
-"""Of a number of a model, as seen: it, its momenta and its gradient, copies in half precision, and what passes
-remember; outside of a stack most of all the captured evaluations of each run."""
+BYTES = 120
+"""Of a number of a model outside of a stack, as seen: most of all the captured evaluations of each run."""
 
 
 class SideBySide(NamedTuple):

@@ -53,10 +53,12 @@ def refuse_old(folder: Path, inner: bool = False) -> None:
     True
     """
     expected = {LOCK, WRITER} | ({PLAN, INNER} if inner else set())
-    unfinished = f"{RUN}.*.tmp"
+    unfinished = [f"{name}.*.tmp" for name in (RUN, PLAN)]
     if folder.exists() and not folder.is_dir():
         raise RotaError(f"Expected a new folder for the run. Found {folder}, which is a file. Choose another one.")
-    if folder.is_dir() and any(path.name not in expected and not path.match(unfinished) for path in folder.iterdir()):
+    if not folder.is_dir():
+        return
+    if any(path.name not in expected and not any(map(path.match, unfinished)) for path in folder.iterdir()):
         raise _not_empty(folder)
 
 

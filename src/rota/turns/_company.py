@@ -59,6 +59,20 @@ def shared(key: Hashable, make: Callable[[], WorkResult]) -> WorkResult:
     return found
 
 
+def forget_shared(useless: Callable[[Any], bool]) -> None:
+    """Give up what trainings of this process had in common and nobody needs any more.
+
+    Args:
+        useless: Says of a thing whether it is such.
+
+    >>> forget_shared(lambda thing: True)  # nobody else is here
+    """
+    turns = _turns()
+    if turns is not None:
+        for key in [key for key, thing in turns.shared.items() if useless(thing)]:
+            del turns.shared[key]
+
+
 def surroundings() -> Surroundings | None:
     """Those of the work that asks; None where works do not take turns.
 

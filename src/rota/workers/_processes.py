@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -59,7 +59,7 @@ def _alike(assignments: Sequence[Assignment], labour: Labour) -> tuple[list[Assi
 
 
 class _Worker:
-    """One process, and what it is doing."""
+    """One process, and what it is doing: things of one kind at a time, which share what takes much memory."""
 
     def __init__(self, labour: Labour, processes: int) -> None:
         context = multiprocessing.get_context("spawn")  # a fork of a process that has used a GPU cannot use it
@@ -68,11 +68,21 @@ class _Worker:
         self.process.start()
         theirs.close()
         self.items: list[Any] = []
-        self.room = 1  # until it has looked at the first one
+        self.kinds: list[Hashable] = []  # so far; what it does is of the last one
+        self.room = 1  # until it has looked at the first one of a kind
 
-    def give(self, item: Any) -> None:
+    def takes(self, kind: Hashable) -> bool:
+        """Whether it has room for one more of a kind."""
+        return not self.items or (self.kinds[-1:] == [kind] and len(self.items) < self.room)
+
+    def give(self, item: Any, kind: Hashable, share: int) -> None:
+        """One more thing to do; `share` is how many of its kind it may get in all."""
+        begins = self.kinds[-1:] != [kind]
+        if begins:
+            self.kinds.append(kind)
+            self.room = 1
         self.items.append(item)
-        self.pipe.send(item)
+        self.pipe.send((item, share if begins else None))
 
     def hear(self) -> tuple[str, Any, Any]:
         """What it says: ("room", None, how many items it takes), or ("done", item, what was returned); or that it
@@ -97,23 +107,24 @@ class _Worker:
 def work_through(items: Sequence[Assignment], labour: Labour, processes: int) -> Iterator[LabourEvent]:
     """A process that dies (out of memory, killed) takes only its own items with it."""
     count = min(processes, len(items))
+    kinds = {item.name: labour.kind(item) for item in items}
     waiting, workers = list(items), [_Worker(labour, count) for _ in range(count)]
     each = math.ceil(len(items) / count)
     try:
         while waiting or any(worker.items for worker in workers):
-            while waiting:
-                worker = min(workers, key=lambda own: len(own.items) - own.room)
-                if len(worker.items) >= worker.room:
-                    break
-                worker.give(waiting.pop(0))
-                yield "started", worker.items[-1], None
+            while found := _next_for(workers, waiting, kinds):
+                worker, item = found
+                waiting.remove(item)
+                alike = 1 + sum(kinds[other.name] == kinds[item.name] for other in waiting)
+                worker.give(item, kinds[item.name], min(each, alike))
+                yield "started", item, None
             ready = wait([worker.pipe for worker in workers], timeout=TICK)
             if not ready:
                 yield "waiting", None, None
             for worker in [own for own in workers if own.pipe in ready]:
                 kind, item, said = worker.hear()
                 if kind == "room":
-                    worker.room = _even(each, said)
+                    worker.room = said
                 elif kind == "done":
                     yield "done", item, said
                 elif kind == "died":
@@ -129,6 +140,17 @@ def work_through(items: Sequence[Assignment], labour: Labour, processes: int) ->
             worker.end()
 
 
+def _next_for(
+    workers: Sequence[_Worker], waiting: Sequence[Assignment], kinds: Mapping[str, Hashable]
+) -> tuple[_Worker, Assignment] | None:
+    """Who gets what next: the one with the most room, an idle one before others; None where nobody has room."""
+    for worker in sorted(workers, key=lambda own: len(own.items) - own.room):
+        for item in waiting:
+            if worker.takes(kinds[item.name]):
+                return worker, item
+    return None
+
+
 def _even(items: int, most: int) -> int:
     """How many at a time, at most `most`, so that no round of them has only a few.
 
@@ -139,27 +161,34 @@ def _even(items: int, most: int) -> int:
 
 
 def _serve(pipe: Connection, labour: Labour, processes: int) -> None:
-    """What a process does: everything that comes through the pipe."""
+    """What a process does: everything that comes through the pipe, one kind after the other."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends us by another one
     threading.Thread(target=_die_with, args=(os.getppid(),), daemon=True).start()
     try:
         with save_on_signals():
-            first = pipe.recv()
-            turns, places = labour.turns(labour.work, first, processes)
-            pipe.send(("room", None, places))
-            turns.add(first)
-            turns.open(places)
-            _serve_on(pipe, turns)
+            begun = pipe.recv()
+            while begun is not None:
+                first, share = begun
+                turns, places = labour.turns(labour.work, first, processes)
+                room = _even(share, places)
+                pipe.send(("room", None, room))
+                turns.add(first)
+                turns.open(room)
+                begun = _serve_kind(pipe, turns)
     except (EOFError, KeyboardInterrupt):
         pass
 
 
-def _serve_on(pipe: Connection, turns: Turns[Any, Any]) -> None:
+def _serve_kind(pipe: Connection, turns: Turns[Any, Any]) -> tuple[Any, int] | None:
+    """Everything that comes until the first of another kind, which is returned; None where there will be none."""
     under_way, asked_to_end = 1, False
     try:
         while under_way or not asked_to_end:
             while not asked_to_end and pipe.poll():
-                turns.add(pipe.recv())
+                item, share = pipe.recv()
+                if share is not None:
+                    return item, share
+                turns.add(item)
                 under_way += 1
             kind, item, said = turns.next_event(LISTENING)
             if kind == "done":
@@ -172,6 +201,7 @@ def _serve_on(pipe: Connection, turns: Turns[Any, Any]) -> None:
                 under_way -= 1 + turns.drop_waiting()
     finally:
         turns.close()
+    return None
 
 
 def _die_with(parent: int) -> None:
