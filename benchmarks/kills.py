@@ -159,7 +159,7 @@ def kill(case: Case, folder: Path, kind: str, reference: Reference, rng: random.
         return "ended"
     expected = {code for code, asked in ORDERLY.items() if asked == kind} or {-signal.SIGKILL}
     if not expected & set(codes.values()):
-        return f"{kind}: exit codes {sorted(codes.values())}"
+        return f"{kind}: exit codes {sorted(codes.values())}: {Path(f'{folder}.said').read_text()[-600:]}"
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import signal
 import subprocess
@@ -9,7 +10,26 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from rota.engine._eager import EagerEngine
 from rota.runlog import LOG
+
+
+@contextlib.contextmanager
+def interrupted_at(step: int):
+    """What is trained inside, eagerly, is interrupted before a step."""
+    real = EagerEngine.update
+
+    def update(self, plan, after_update=None):
+        if plan.step == step:
+            raise KeyboardInterrupt
+        return real(self, plan, after_update)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EagerEngine, "update", update)
+        with pytest.raises(KeyboardInterrupt):
+            yield
 
 
 def command(*arguments):

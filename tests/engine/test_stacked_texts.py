@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from dataclasses import replace
 
@@ -26,6 +27,7 @@ from transformers import (
 from rota.engine import Passes, make_engine, probe
 from rota.engine._text_buffers import TextBuffers
 from rota.engine._text_pass import TextPass
+from rota.engine._text_seats import NO_SEAT
 from rota.engine._text_stack import TextStack
 from rota.models import MultiTaskModel, Pretrained, StackedLayers, StackedTexts, evaluating, packing, stacked
 from rota.policies import Exp3S, Tracking, uniform
@@ -312,6 +314,28 @@ def test_a_member_in_the_seat_of_another_is_not_trusted(tmp_path, monkeypatch):
     reasons = {run.plan["seed"]: run.summary["engine"]["fallback"] for run in runs}
     assert reasons[0] is None
     assert "in a stack the gradient of" in reasons[1]
+
+
+def test_a_member_without_a_seat_trains_by_itself_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("rota.engine._text_seats.places", lambda: 2)  # as if the memory had room for no more
+    runs = train_together(tmp_path / "stack", MEMBERS[:3])
+    assert sorted(run.summary["engine"].get("fallback") or "" for run in runs) == ["", "", NO_SEAT]
+    for member in MEMBERS[:3]:
+        train(tmp_path / "alone" / str(member[0]), member)
+        assert distance(tmp_path / "stack" / str(member[0]), tmp_path / "alone" / str(member[0])) < 1e-5
+
+
+def test_a_stack_that_everybody_has_left_makes_room_for_another(tmp_path):
+    alive = []
+
+    def work(member):
+        for number, batch_size in enumerate((4, 8)):
+            train(tmp_path / f"{member[0]}-{number}", member, batch_size=batch_size)
+        gc.collect()
+        alive.append(sum(type(own) is TextStack for own in gc.get_objects()))
+
+    list(take_turns(work).work_through(MEMBERS[:1], 1))
+    assert alive == [1]
 
 
 def test_steps_with_several_tasks_are_the_members_own(tmp_path):

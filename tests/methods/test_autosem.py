@@ -16,7 +16,7 @@ from rota.errors import RotaError
 from rota.methods import METHODS, InnerRuns, RunContext, find_ratio, ratio_found
 from rota.methods._ratio import RatioTrainings
 from rota.plans import make_plan, tasks_alike
-from rota.runlog import LOG, SEARCH, Run, best_trial, find_runs
+from rota.runlog import LOG, PLAN, SEARCH, Run, best_trial, find_runs
 from rota.runs import run_plan
 from rota.search import FLOOR, Beliefs, select_from
 from rota.tasks import Classification, MultipleChoice, Regression, Task, TensorRows
@@ -233,6 +233,12 @@ def test_a_search_shows_its_best_trainings(tmp_path):
         run_plan, make_plan({**FIELDS, "threads": 2, "data": "."}), tmp_path / "s", progress=False, outer=False
     )
     assert find_ratio(same, ["left", "larger"], 3, changes={}, seeds_per_point=2).ratio == found.ratio
+
+
+def test_a_run_that_searches_first_of_all_can_go_on(tmp_path):
+    inner = InnerRuns(run_plan, make_plan(FIELDS), tmp_path / "r", progress=False)
+    inner.inside("stage-2")  # here it may be killed
+    assert json.loads((tmp_path / "r" / PLAN).read_text())["steps"] == FIELDS["steps"]
 
 
 def test_the_best_trial_is_found_while_others_are_at_work(tmp_path):

@@ -8,32 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from policy_tools import Listener
 from scipy import optimize
 
 from rota.errors import RotaError
 from rota.feedback import Feedback
 from rota.methods import METHODS, RunContext
-from rota.policies import Anchored, Cycle, DynamixSFT, Exp3S, Fixed, Hold, Policy, Union, WithFloor, uniform
+from rota.policies import Anchored, Cycle, DynamixSFT, Exp3S, Fixed, Hold, Union, WithFloor, uniform
 from rota.policies._exp3s import shared
 
 CONTEXT = RunContext({"a": 100, "b": 900}, {"a": 4, "b": 29}, steps=100, seed=0)
-
-
-class Listener(Policy):
-    """A mixture that writes down what it hears."""
-
-    hears = ("gain",)
-
-    def __init__(self, mixture):
-        super().__init__(list(mixture))
-        self.p = np.array(list(mixture.values()))
-        self.heard = []
-
-    def probabilities(self, step):
-        return self.p.copy()
-
-    def learn(self, k, feedback):
-        self.heard.append(feedback)
 
 
 def divergence(p, q):

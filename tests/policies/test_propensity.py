@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from policy_tools import Listener
 from scipy import stats
 
 from rota.errors import RotaError
 from rota.feedback import Feedback
-from rota.policies import Cycle, Exp3S, Fixed, Hold, Policy, Union, WithEnds, WithFloor, uniform
-
-
-class Listener(Policy):
-    """A mixture that writes down what it hears."""
-
-    def __init__(self, mixture):
-        super().__init__(list(mixture))
-        self.p = np.array(list(mixture.values()))
-        self.heard = []
-
-    def probabilities(self, step):
-        return self.p.copy()
-
-    def learn(self, k, feedback):
-        self.heard.append(feedback)
+from rota.policies import Cycle, Exp3S, Fixed, Hold, Union, WithEnds, WithFloor, uniform
 
 
 def test_hold_passes_one_value_per_round_with_the_probability_of_its_draw():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from run_tools import assert_same_run
+from run_tools import assert_same_run, interrupted_at
 
 from rota.engine import EagerEngine
 from rota.errors import RotaError
@@ -139,18 +139,9 @@ def test_stopped_anywhere_and_resumed_the_budget_is_the_same(tmp_path, name):
     method = TRAINED.get(name, ("alphavil", {**QUARTER, "merge": "joint"}))
     fields = {"budget": "kept-rounds:3", "checkpoint_every": 5, "engine": "eager"}
     whole = trained(tmp_path / "whole", *method, **fields)
-    real = EagerEngine.update
     for step in (3, 7, 9):
-        with pytest.MonkeyPatch.context() as patch:
-
-            def update(self, plan, after_update=None, step=step):
-                if plan.step == step:
-                    raise KeyboardInterrupt
-                return real(self, plan, after_update)
-
-            patch.setattr(EagerEngine, "update", update)
-            with pytest.raises(KeyboardInterrupt):
-                trained(tmp_path / "cut", *method, **fields)
+        with interrupted_at(step):
+            trained(tmp_path / "cut", *method, **fields)
     cut = trained(tmp_path / "cut", *method, **fields)
     assert_same_run(tmp_path / "whole", tmp_path / "cut")
     assert cut.summary["exposure"] == whole.summary["exposure"]

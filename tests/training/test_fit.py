@@ -121,7 +121,8 @@ def test_an_existing_folder_is_never_overwritten(tmp_path):
     with pytest.raises(RotaError, match="which is a file"):
         train(tmp_path / "thesis.txt")
     (tmp_path / "dead").mkdir()
-    (tmp_path / "dead" / "run.json.123.tmp").write_text("{")  # died while its folder was made
+    for name in ("run.json.123.tmp", "plan.json.123.tmp"):  # died while its folder was made
+        (tmp_path / "dead" / name).write_text("{")
     train(tmp_path / "dead")
     train(tmp_path / "r")
     with pytest.raises(RotaError, match="resume=True"):

@@ -6,9 +6,9 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from run_tools import assert_same_run
+from run_tools import assert_same_run, interrupted_at
 
-from rota.engine import EagerEngine, Learner
+from rota.engine import Learner
 from rota.errors import RotaError
 from rota.plans import make_plan
 from rota.runs import run_plan
@@ -70,19 +70,11 @@ def test_every_method_trains_to_a_plateau_at_falling_rates(tmp_path, method):
 def test_killed_and_resumed_it_stops_at_the_same_step_with_the_same_rate(tmp_path, method):
     fields = {"budget": "kept-rounds:400", "eval_every": 1, "checkpoint_every": 7}
     whole = trained(tmp_path / "whole", method, **fields)
-    last, real = whole.summary["steps"] - 1, EagerEngine.update
+    last = whole.summary["steps"] - 1
     assert whole.lines("rate")
     for step in (last // 2, last - 4, last):  # the last two behind a fall of the rate
-        with pytest.MonkeyPatch.context() as patch:
-
-            def update(self, plan, after_update=None, step=step):
-                if plan.step == step:
-                    raise KeyboardInterrupt
-                return real(self, plan, after_update)
-
-            patch.setattr(EagerEngine, "update", update)
-            with pytest.raises(KeyboardInterrupt):
-                trained(tmp_path / "cut", method, **fields)
+        with interrupted_at(step):
+            trained(tmp_path / "cut", method, **fields)
     cut = trained(tmp_path / "cut", method, **fields)
     assert_same_run(tmp_path / "whole", tmp_path / "cut")
     assert (cut.summary["steps"], cut.summary["stopped"]) == (whole.summary["steps"], "patience")

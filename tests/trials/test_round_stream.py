@@ -10,11 +10,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from run_tools import assert_same_run, final_weights
+from run_tools import assert_same_run, final_weights, interrupted_at
 from torch import nn
 
 from rota.callbacks import Callback
-from rota.engine import EagerEngine, Learner
+from rota.engine import Learner
 from rota.errors import RotaError
 from rota.models import MultiTaskModel, SmallConv, able_to_go_back, evaluating
 from rota.policies import Exp3S, Union, uniform
@@ -90,18 +90,10 @@ def test_stopped_anywhere_and_resumed_is_never_stopped(tmp_path, case):
     settings = SGD.model_copy(update=changes)
     normed = case in ("alphavil", "diw")
     whole = train(tmp_path / "whole", trial, settings, normed=normed)
-    real, resume = EagerEngine.update, False
+    resume = False
     for step in (2, 9, 17, 37):  # inside of branches, and behind a checkpoint at the border of a round
-        with pytest.MonkeyPatch.context() as patch:
-
-            def update(self, plan, after_update=None, step=step):
-                if plan.step == step:
-                    raise KeyboardInterrupt
-                return real(self, plan, after_update)
-
-            patch.setattr(EagerEngine, "update", update)
-            with pytest.raises(KeyboardInterrupt):
-                train(tmp_path / "cut", trial, settings, resume=resume, normed=normed)
+        with interrupted_at(step):
+            train(tmp_path / "cut", trial, settings, resume=resume, normed=normed)
         resume = True
     cut = train(tmp_path / "cut", trial, settings, resume=True, normed=normed)
     assert_same_run(tmp_path / "whole", tmp_path / "cut")

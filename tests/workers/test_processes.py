@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from rota.turns import Turns
+from rota.turns import Turns, give_way, places
 from rota.workers import Assignment, Labour, Processes
 
 NAMES = ["a1", "b1", "a2", "b2", "c1", "a3"]
@@ -45,3 +47,36 @@ def test_what_is_raised_ends_the_other_kinds_too():
     with pytest.raises(ValueError, match="no"):
         list(Processes().work_through(ASSIGNMENTS, labour))
     assert "c1" not in begun
+
+
+def _work(assignment):
+    give_way()
+    return "done", f"{os.getpid()} {places()}"
+
+
+def _turns(work, first, processes):
+    return Turns(work), 2 if first.name[0] == "a" else 4
+
+
+def _letter(assignment):
+    return assignment.name[0]
+
+
+def test_a_process_does_one_kind_at_a_time_in_as_many_places_as_it_needs():
+    names = ["a1", "b1", "a2", "b2", "a3", "c1", "b3", "a4", "b4", "c2"]
+    assignments = [Assignment(name, f"/runs/{name}", {}) for name in names]
+    under_way, together, said = {}, [], {}
+    for event, assignment, ended in Processes(2).work_through(assignments, Labour(_work, _turns, _letter)):
+        if event == "started":
+            under_way[assignment.name] = assignment
+        elif event == "done":
+            together.append({name[0] for name in under_way})
+            del under_way[assignment.name]
+            said[assignment.name] = ended[1].split()
+    assert sorted(said) == sorted(names)
+    assert len({pid for pid, _ in said.values()}) == 2
+    assert all(len(kinds) <= 2 for kinds in together)  # of two processes, one each
+    places_of = {kind: {own for name, (_, own) in said.items() if name[0] == kind} for kind in "abc"}
+    assert places_of["a"] == {"2"}  # all that have room
+    assert places_of["b"] == {"4"}
+    assert places_of["c"] <= {"1", "2"}  # there are no more

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from rota.cli._comparisons import read_comparison
 from rota.cli._console import open_console
-from rota.cli._fields import USUAL, numbers, read_fields, with_plan_flags
+from rota.cli._fields import USUAL, listed, numbers, read_fields, with_plan_flags
 from rota.comparisons import Comparison, make_comparison, register_claims
 from rota.errors import RotaError, unknown_name
 from rota.runlog import find_runs, registration_beside
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rota.analysis import Registration, Verdict
 
 
-@with_plan_flags(rare=USUAL | {"seeds", "full"}, decided=["seed"])
+@with_plan_flags(rare=USUAL | {"seeds", "full", "without"}, decided=["seed"])
 def claims(
     results: Annotated[list[Path] | None, typer.Argument(help="folders that `rota compare` has filled")] = None,
     file: Annotated[
@@ -43,6 +43,7 @@ def claims(
         str, typer.Option(metavar="A,B,…", help="with --register: as of `rota compare` [dim](of the file)[/dim]")
     ] = "",
     full: Annotated[bool, typer.Option("--full", help="with --register: as of `rota compare`")] = False,
+    without: Annotated[str, typer.Option(metavar="A,B,…", help="with --register: as of `rota compare`")] = "",
     *,
     fields: dict[str, Any],
 ) -> None:
@@ -57,19 +58,22 @@ def claims(
     to a file before there are runs; give it the flags that `rota compare` will get.
     """
     if register is not None:
-        _register(register, out, fields, seeds, full)
+        _register(register, out, fields, seeds, full, listed(without))
         return
     if not results:
         raise RotaError("Expected folders of comparisons, or --register with an experiment file. Found neither.")
-    if fields or seeds or full or out:
-        given = [*fields, *(name for name, value in (("seeds", seeds), ("full", full), ("out", out)) if value)]
+    others = {"seeds": seeds, "full": full, "without": without, "out": out}
+    if given := [*fields, *(name for name, value in others.items() if value)]:
         raise RotaError(f"--{given[0].replace('_', '-')} goes with --register. Found it without. Leave it out.")
     for folder in results:
         _show(folder, file, markdown, registered or registration_beside(folder), registered is not None)
 
 
-def _register(file: Path, out: Path | None, fields: dict[str, Any], seeds: str, full: bool) -> None:
-    comparison = make_comparison(read_fields(file, "claims:"), fields, numbers(seeds, "seeds"), str(file), full)
+def _register(
+    file: Path, out: Path | None, fields: dict[str, Any], seeds: str, full: bool, without: Sequence[str]
+) -> None:
+    content = {**read_fields(file, "claims:"), **({"without": without} if without else {})}
+    comparison = make_comparison(content, fields, numbers(seeds, "seeds"), str(file), full)
     if not comparison.claims:
         raise RotaError(f"Expected claims in {file}. Found none.")
     check_claims(comparison, str(file))

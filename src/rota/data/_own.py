@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationError
 
 from rota.data._cache import kept
+from rota.data._described_task import DescribedTask
 from rota.data._examples import Form
 from rota.data._files import FORMATS, Read, Record, Tally, reader_for
 from rota.data._forms import Choices, Classified, Scored
@@ -22,7 +23,6 @@ from rota.data._own_language import LanguageTask, load_language, sources_of
 from rota.data._own_splits import Cut, Folder
 from rota.errors import RotaError, describe_mistakes, yaml_fault
 from rota.packaged import default_cache
-from rota.settings import refuse_yes
 from rota.tasks import Task
 
 
@@ -44,16 +44,11 @@ USUAL_COLUMNS = {"tagging": {"text": "words", "label": "tags"}}
 """Columns where none are named, where they are not `text` and `label`."""
 
 
-class OwnTask(BaseModel):
+class OwnTask(DescribedTask):
     """One task of a YAML file. Paths are relative to the file, or to the folder with data sets."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(min_length=1)
     kind: Literal["classification", "regression", "choice", "tagging", "answer"]
     train: str | None = Field(None, description="file, or folder of a `datasets` data set with a split `train`")
-    dev: str | float | None = Field(None, description="file, or the share of the training rows that is cut off for it")
-    test: str | None = None
     together: str | None = Field(
         None, description="column whose equal values stay together where `dev` is a share, such as a premise"
     )
@@ -67,16 +62,6 @@ class OwnTask(BaseModel):
     choices: Columns | None = Field(None, description="columns of the choices, or one column with a list")
     metrics: tuple[str, ...] = Field(("accuracy",), min_length=1)
     without_label: Literal["refuse", "leave out"] = "refuse"
-    auxiliary: bool = False
-    batch_size: int | None = Field(None, ge=1)
-    loss_weight: float = Field(1.0, ge=0, allow_inf_nan=False)
-    stop_after: int | None = Field(None, ge=1)
-    folder: str = Field("", exclude=True, description="of the file that describes it")
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _yes_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
-        return refuse_yes(value, cls.model_fields[info.field_name or ""].annotation)
 
     @property
     def layout(self) -> Read:

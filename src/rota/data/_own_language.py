@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import Field
 
 from rota.arrays import Ids
 from rota.data._arrays import Arrays, ArrayWriter
 from rota.data._cache import kept
+from rota.data._described_task import DescribedTask
 from rota.data._examples import Continued
 from rota.data._files import Record, Tally, reader_for
 from rota.data._labels import label_name
@@ -26,22 +27,16 @@ from rota.errors import RotaError
 from rota.packaged import default_cache
 from rota.pretrained import load_pretrained, speaks
 from rota.seeds import generator
-from rota.settings import refuse_yes
 from rota.tasks import Causal, Continuations, Task
 
 FORMAT = 1  # of the arrays in the cache
 
 
-class LanguageTask(BaseModel):
+class LanguageTask(DescribedTask):
     """One task of a YAML file, or one for each source in it. Paths are relative to the file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(min_length=1)
     kind: Literal["causal"]
     train: str | None = Field(None, description="file or folder, or a pattern such as data/*.jsonl: a task for each")
-    dev: str | float | None = Field(None, description="file, or the share of the training rows that is cut off for it")
-    test: str | None = None
     source: str | None = Field(None, description="column that names the source of a row: a task for each")
     text: str | None = Field(None, min_length=1, description="column of the prompt, or of a text without completion")
     label: str | None = Field(None, min_length=1, description="column of the completion")
@@ -49,18 +44,8 @@ class LanguageTask(BaseModel):
     choices: str | None = Field(None, min_length=1, description="column with a list of completions")
     chat: bool = Field(False, description="put prompt and completion into the chat template")
     metrics: tuple[str, ...] = Field(("likelihood",), min_length=1)
-    auxiliary: bool = False
-    batch_size: int | None = Field(None, ge=1)
-    loss_weight: float = Field(1.0, ge=0, allow_inf_nan=False)
-    stop_after: int | None = Field(None, ge=1)
     layout: Layout | None = None
     only: str | None = Field(None, description="the source")
-    folder: str = Field("", exclude=True, description="of the file that describes it")
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _yes_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
-        return refuse_yes(value, cls.model_fields[info.field_name or ""].annotation)
 
     @property
     def form(self) -> Continues:

@@ -66,7 +66,7 @@ class InnerRuns:
         return self.runs[-1]
 
     def _keep_plan(self) -> None:
-        """So that somebody who dies in an inner run can go on."""
+        """So that a run that is killed in an inner training can go on."""
         if self.outer and self._writes and not (self.folder / PLAN).is_file():
             self.folder.mkdir(parents=True, exist_ok=True)
             write_json(self.folder / PLAN, self.plan.model_dump(mode="json"))

@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from rota.errors import RotaError, unknown_name
+from rota.errors import unknown_name
 from rota.limits import Count
 from rota.policies import Policy
 from rota.settings import Settings
+from rota.sources._intervals import at_least_one, interval
 from rota.sources._source import Feed, Source
 
 if TYPE_CHECKING:
     from rota.evaluation import RunAccess
 
-INTERVALS = 20
-"""Times that gradients are measured in a run, where nobody says how often."""
 VARIANCE = "gradient variance"
 
 
@@ -46,10 +45,7 @@ class Gradients(Source):
     says: str = "gradient"
 
     def __post_init__(self) -> None:
-        for name in ("every", "rows"):
-            found = getattr(self, name)
-            if found is not None and found < 1:
-                raise RotaError(f"Gradients expects {name} of at least 1. Found {found}.")
+        at_least_one(self, "every", "rows", who="Gradients expects")
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -58,13 +54,7 @@ class Gradients(Source):
     def for_run(self, policy: Policy, settings: Settings) -> Gradients:
         if self.target is not None and self.target not in policy.tasks:
             raise unknown_name("target of the gradients", self.target, policy.tasks)
-        every = max(1, settings.steps // INTERVALS) if self.every is None else self.every
-        if every >= settings.steps:
-            raise RotaError(
-                f"Gradients expects to be measured before the run ends. Found every={every} and "
-                f"Settings(steps={settings.steps}). Lower every."
-            )
-        return replace(self, every=every)
+        return replace(self, every=interval(self.every, settings, "Gradients expects to be measured"))
 
     def open(self, run: RunAccess) -> Feed:
         from rota.sources._gradient_feed import GradientFeed  # late: it loads torch

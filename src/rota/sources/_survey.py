@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
-from rota.errors import RotaError, unknown_name
+from rota.errors import unknown_name
 from rota.limits import Count
 from rota.policies import Policy
 from rota.settings import Settings
+from rota.sources._intervals import at_least_one, interval
 from rota.sources._source import Feed, Source
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 ScoreName = Literal["share", "entropy", "expected-entropy", "bald", "batchbald", "joint", "released"]
 """The scores of `rota.signals.SCORES`."""
-SURVEYS = 20
-"""In a run, where nobody says how often."""
 
 
 @dataclass(frozen=True)
@@ -54,19 +53,10 @@ class Survey(Source):
     def __post_init__(self) -> None:
         if self.score not in get_args(ScoreName):
             raise unknown_name("score", self.score, get_args(ScoreName))
-        for name in ("every", "passes", "memory"):
-            found = getattr(self, name)
-            if found is not None and found < 1:
-                raise RotaError(f"A survey expects {name} of at least 1. Found {found}.")
+        at_least_one(self, "every", "passes", "memory", who="A survey expects")
 
     def for_run(self, policy: Policy, settings: Settings) -> Survey:
-        every = max(1, settings.steps // SURVEYS) if self.every is None else self.every
-        if every >= settings.steps:
-            raise RotaError(
-                f"A survey expects to be made before the run ends. Found every={every} and "
-                f"Settings(steps={settings.steps}). Lower every."
-            )
-        return replace(self, every=every)
+        return replace(self, every=interval(self.every, settings, "A survey expects to be made"))
 
     def open(self, run: RunAccess) -> Feed:
         from rota.sources._survey_feed import SurveyFeed  # late: it loads torch
