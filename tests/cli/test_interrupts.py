@@ -128,3 +128,26 @@ def test_the_handler_of_a_program_around_it_is_left_alone(rota_main):
     before = signal.getsignal(signal.SIGTERM)
     assert rota_main("methods")[0] == 0
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_an_interrupt_of_which_python_makes_something_else_ends_in_order_too(rota_main, monkeypatch):
+    class Interrupted:
+        def __set_name__(self, owner, name):
+            raise KeyboardInterrupt
+
+    def app(**options):
+        type("Late", (), {"field": Interrupted()})  # RuntimeError until Python 3.11
+
+    monkeypatch.setattr("rota.cli.app", app)
+    code, out, err = rota_main("tasks")
+    assert (code, out) == (130, "")
+    assert err == "rota: stopped; nothing was kept.\n"
+
+
+def test_other_mistakes_of_ours_are_not_hidden(rota_main, monkeypatch):
+    def app(**options):
+        raise ValueError("a defect")
+
+    monkeypatch.setattr("rota.cli.app", app)
+    with pytest.raises(ValueError, match="a defect"):
+        rota_main("tasks")

@@ -21,7 +21,7 @@ from rota.cli._flags import in_flags
 from rota.cli._headroom import headroom
 from rota.cli._help import Command, Verbs
 from rota.cli._improve import improve
-from rota.cli._interrupts import INTERRUPTED, code_of_end, orderly_end, said_at_end
+from rota.cli._interrupts import INTERRUPTED, code_of_end, is_interrupt, orderly_end, said_at_end
 from rota.cli._methods import methods
 from rota.cli._parameters import parameters
 from rota.cli._predict import predict
@@ -125,6 +125,10 @@ def _run() -> None:
         _say(f"expected files and memory that can be used. Found {type(error).__name__}: {error}.", code=2)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED  # typer says it in one of these ways, or by the code
+    except Exception as error:
+        if not is_interrupt(error):
+            raise
+        code = INTERRUPTED
     if code == INTERRUPTED:
         code = code_of_end()
         if int(os.environ.get("RANK", 0)) == 0:  # the first of several processes speaks

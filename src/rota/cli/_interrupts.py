@@ -60,6 +60,24 @@ def resumed_from(folder: Path, resumes: bool, flags: list[str]) -> None:
         _now.folder, _now.flags = folder, flags
 
 
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether an exception began as an interrupt: in the middle of a class that is being made, Python makes another
+    one of it.
+
+    >>> try:
+    ...     try:
+    ...         raise KeyboardInterrupt
+    ...     except KeyboardInterrupt as interrupt:
+    ...         raise RuntimeError("Error calling __set_name__") from interrupt
+    ... except RuntimeError as error:
+    ...     is_interrupt(error), is_interrupt(ValueError())
+    (True, False)
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def code_of_end() -> int:
     """The exit code of a process that was stopped, as shells have it."""
     return TERMINATED if _now.request.heard == signal.SIGTERM else INTERRUPTED
