@@ -10,10 +10,11 @@ import time
 import pytest
 from run_tools import command
 
-from rota.comparisons import make_comparison, run_comparison
+from rota.comparisons import IN_COMPANY, make_comparison, run_comparison
 from rota.errors import RotaError
 from rota.inference import Trained
 from rota.runlog import LOG, Run
+from rota.workers import Assignment
 
 METHODS, SEEDS = ["uniform", "exp3s", "auto"], [0, 1, 2]
 PLAIN = ["proportional", "union", "temperature"]
@@ -68,3 +69,20 @@ def test_a_comparison_that_was_ended_goes_on_to_the_same_bytes(tmp_path, how):
     assert not (tmp_path / "ended" / "report.html").exists()
     subprocess.run(arguments, check=True, capture_output=True)
     assert logs(tmp_path / "whole") == logs(tmp_path / "ended")
+
+
+@pytest.mark.parametrize(
+    ("changes", "alike"),
+    [
+        ({"method": "exp3s", "seed": 3, "lr": 0.1}, True),
+        ({"method": "cycle", "target": "left"}, True),  # all tasks have their heads
+        ({"method": "singletask", "target": "left"}, False),
+        ({"only": ["left"]}, False),
+        ({"batch_size": 8}, False),
+        ({"model": "lenet"}, False),
+    ],
+)
+def test_runs_that_cannot_share_passes_are_of_different_kinds(changes, alike):
+    usual = {"tasks": ["digits"], "method": "uniform", "seed": 0}
+    kinds = [IN_COMPANY.kind(Assignment("own", "/runs/own", {**usual, **own})) for own in ({}, changes)]
+    assert (kinds[0] == kinds[1]) == alike

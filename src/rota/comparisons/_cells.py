@@ -10,6 +10,7 @@ from pathlib import Path
 from rota.budgets import UPDATES
 from rota.comparisons._comparison import Cell, Comparison
 from rota.errors import RotaError
+from rota.methods import METHODS
 from rota.plans import Plan, make_plan
 from rota.runlog import RUN, FolderBusyError, Run, written_steps
 from rota.turns import Turns
@@ -20,7 +21,6 @@ UNSETTLED = (None, "auto")  # a run fills these in
 COMPANY = (
     *("tasks", "only", "longest", "model", "parts", "adapter", "freeze", "pooling", "head_hidden", "start"),
     *("engine", "device", "precision", "optimizer", "accumulate", "batch_size", "weight_decay", "betas", "eps"),
-    "target",
 )
 """Fields of a plan that say with which others a run shares passes: its model, its tasks, and how it is executed."""
 
@@ -180,7 +180,11 @@ def _turns(
 
 def _kind(assignment: Assignment) -> Hashable:
     """Runs of one kind share passes where runs share any."""
-    return json.dumps({name: assignment.fields.get(name) for name in COMPANY}, sort_keys=True, default=str)
+    found = {name: assignment.fields.get(name) for name in COMPANY}
+    method = METHODS.get(assignment.fields.get("method", ""))
+    if method is not None and "target" in method.needs:  # it may leave the other tasks out, and their heads
+        found["target"] = assignment.fields.get("target")
+    return json.dumps(found, sort_keys=True, default=str)
 
 
 def _in_company(assignment: Assignment) -> HowItEnded:
