@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -107,27 +107,26 @@ class _Worker:
 def work_through(items: Sequence[Assignment], labour: Labour, processes: int) -> Iterator[LabourEvent]:
     """A process that dies (out of memory, killed) takes only its own items with it."""
     count = min(processes, len(items))
-    kinds = {item.name: labour.kind(item) for item in items}
-    waiting, workers = list(items), [_Worker(labour, count) for _ in range(count)]
+    waiting, workers = [(item, labour.kind(item)) for item in items], [_Worker(labour, count) for _ in range(count)]
     each = math.ceil(len(items) / count)
     try:
         while waiting or any(worker.items for worker in workers):
-            while found := _next_for(workers, waiting, kinds):
-                worker, item = found
-                waiting.remove(item)
-                alike = 1 + sum(kinds[other.name] == kinds[item.name] for other in waiting)
-                worker.give(item, kinds[item.name], min(each, alike))
+            while found := _next_for(workers, [kind for _, kind in waiting]):
+                worker, place = found
+                alike = sum(kind == waiting[place][1] for _, kind in waiting)
+                item, kind = waiting.pop(place)
+                worker.give(item, kind, min(each, alike))
                 yield "started", item, None
             ready = wait([worker.pipe for worker in workers], timeout=TICK)
             if not ready:
                 yield "waiting", None, None
             for worker in [own for own in workers if own.pipe in ready]:
-                kind, item, said = worker.hear()
-                if kind == "room":
+                event, item, said = worker.hear()
+                if event == "room":
                     worker.room = said
-                elif kind == "done":
+                elif event == "done":
                     yield "done", item, said
-                elif kind == "died":
+                elif event == "died":
                     workers.remove(worker)
                     for lost in worker.items:
                         yield "died", lost, said
@@ -140,14 +139,13 @@ def work_through(items: Sequence[Assignment], labour: Labour, processes: int) ->
             worker.end()
 
 
-def _next_for(
-    workers: Sequence[_Worker], waiting: Sequence[Assignment], kinds: Mapping[str, Hashable]
-) -> tuple[_Worker, Assignment] | None:
-    """Who gets what next: the one with the most room, an idle one before others; None where nobody has room."""
+def _next_for(workers: Sequence[_Worker], waiting: Sequence[Hashable]) -> tuple[_Worker, int] | None:
+    """Who gets what next, given the kinds of what waits: the process with the most room, and a place among them; None
+    where nobody has room."""
     for worker in sorted(workers, key=lambda own: len(own.items) - own.room):
-        for item in waiting:
-            if worker.takes(kinds[item.name]):
-                return worker, item
+        for place, kind in enumerate(waiting):
+            if worker.takes(kind):
+                return worker, place
     return None
 
 
