@@ -109,7 +109,7 @@ def run(rota_main):
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rota.training._loop.TrainingLoop._summarise", dies)
+        patch.setattr("rota.training._loop.write_summary", dies)
         assert rota_main("train", *flags, "--steps", 10, "--out", "run")[0] == 130
     return Path("run")
 

@@ -98,7 +98,9 @@ def test_a_run_that_dies_before_its_summary_only_writes_that(tmp_path, settings)
 def test_a_disk_that_is_full_at_the_very_end_spoils_nothing(tmp_path, monkeypatch):
     train(tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr("rota.training._loop.write_json", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+        patch.setattr(
+            "rota.training._ending.write_json", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full"))
+        )
         with pytest.raises(RotaError, match="Everything up to step 40 is saved"):
             train(tmp_path / "cut")
     train(tmp_path / "cut", resume=True)

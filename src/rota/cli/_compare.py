@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -36,9 +36,6 @@ from rota.errors import RotaError, missing_package
 from rota.methods import METHODS
 from rota.runlog import Run, write_json
 from rota.workers import HERE, Workers, open_workers, read_place
-
-if TYPE_CHECKING:
-    pass
 
 ALL = "all"
 

@@ -27,6 +27,8 @@ class _Singles(BaseModel):
 
 
 class ComparisonFile(BaseModel):
+    """Its fields; `make_comparison` says what they mean."""
+
     model_config = ConfigDict(extra="forbid")
 
     about: str = ""

@@ -10,7 +10,7 @@ from rota.methods._method import Method, Recipe, RunContext
 from rota.methods._options import options_of
 from rota.methods._presets import preset
 from rota.policies import Policy, Tracking, Union, WithFloor, WithStart
-from rota.sources import TIMES, Survey
+from rota.sources import MEASUREMENTS, Survey
 
 OFTEN = 200
 """Steps between surveys in a run that is long enough."""
@@ -44,7 +44,7 @@ def _recipe(options: WeightsOptions, policy: Policy, stream: str, every: int) ->
 
 
 def _every(options: WeightsOptions, context: RunContext) -> int:
-    return options.every or (OFTEN if context.steps > OFTEN else max(1, context.steps // TIMES))
+    return options.every or (OFTEN if context.steps > OFTEN else max(1, context.steps // MEASUREMENTS))
 
 
 def _active(options: ActiveOptions, context: RunContext) -> Recipe:

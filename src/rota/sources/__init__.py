@@ -7,7 +7,7 @@ of each word that a policy hears (`Policy.hears`), unless `listen` names others.
 from rota.sources._dev_scores import DevScores
 from rota.sources._each_step import EachStep
 from rota.sources._gradients import Gradients
-from rota.sources._intervals import TIMES
+from rota.sources._intervals import MEASUREMENTS
 from rota.sources._listen import USUAL, Listen, source_from, sources_for, usual_sources
 from rota.sources._mixture_file import MixtureFile
 from rota.sources._round_success import RoundSuccess
@@ -15,7 +15,7 @@ from rota.sources._source import Feed, Moment, Said, Source
 from rota.sources._survey import ScoreName, Survey
 
 __all__ = [
-    "TIMES",
+    "MEASUREMENTS",
     "USUAL",
     "DevScores",
     "EachStep",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rota.errors import RotaError
 from rota.settings import Settings
 
-TIMES = 20
+MEASUREMENTS = 20
 """In a run, where nobody says how often."""
 
 
@@ -20,7 +20,7 @@ def interval(every: int | None, settings: Settings, expects: str) -> int:
     >>> interval(None, Settings(steps=100), "A survey expects to be made")
     5
     """
-    every = max(1, settings.steps // TIMES) if every is None else every
+    every = max(1, settings.steps // MEASUREMENTS) if every is None else every
     if every >= settings.steps:
         raise RotaError(
             f"{expects} before the run ends. Found every={every} and Settings(steps={settings.steps}). Lower every."

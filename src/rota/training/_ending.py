@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rota.engine import Engine
-from rota.runlog import Ledger, Run
+from rota.runlog import SUMMARY, Ledger, Run, write_json
 from rota.training._best import BestTracker
 from rota.training._evaluations import Evaluations
 from rota.training._feedback_queue import FeedbackQueue
+from rota.training._folder import DISK_FULL, disk_full
+
+if TYPE_CHECKING:
+    from rota.training._loop import TrainingLoop
 
 
-def scores_of_kept(
+def write_summary(run: TrainingLoop, done: int) -> None:
+    """Score the best model on the test rows, and on all dev rows, and write how the run ended."""
+    run.context.wait()
+    scores = _scores_of_kept(run.best, run.evaluations, run.files.load_best, done)
+    if run.context.writes:
+        seconds = {"seconds": run.checkpointer.seconds, "listening": run.feeds.seconds}
+        exposure = run.exposure.described()
+        summary = _summarise(done, run.best, scores, run.queue, run.engine, seconds, run.before, exposure)
+        try:
+            write_json(run.folder / SUMMARY, summary)
+        except OSError as error:
+            raise (disk_full(run.folder, done) if error.errno in DISK_FULL else error) from error
+    run.context.wait()
+
+
+def _scores_of_kept(
     best: BestTracker, evaluations: Evaluations, load: Callable[[int], None], done: int
 ) -> dict[int, dict[str, Any]]:
     """Scores of the best model, and of others that are kept, by their steps: on the test rows, and on all dev rows
@@ -33,7 +52,7 @@ def scores_of_kept(
     return scores
 
 
-def summarise(
+def _summarise(
     steps: int,
     best: BestTracker,
     scores: Mapping[int, Mapping[str, dict[str, Any]]],

@@ -17,7 +17,7 @@ from rota.errors import RotaError
 from rota.evaluation import RunAccess, evaluation_budget, evaluation_tasks
 from rota.interrupts import at_step_ends, stop
 from rota.policies import Policy, Stateful
-from rota.runlog import LOG, SUMMARY, LogWriter, Run, as_if_begun, write_json
+from rota.runlog import LOG, SUMMARY, LogWriter, Run, as_if_begun
 from rota.settings import Settings
 from rota.sources import Moment, Source
 from rota.streams import Streams, rows_per_step
@@ -27,12 +27,12 @@ from rota.training._callbacks import Callbacks
 from rota.training._checkpointer import Checkpointer
 from rota.training._distributed import DistributedContext
 from rota.training._elastic import divided
-from rota.training._ending import scores_of_kept, summarise
+from rota.training._ending import write_summary
 from rota.training._evaluations import Evaluations
 from rota.training._exposure import Exposure
 from rota.training._feedback_queue import FeedbackQueue
 from rota.training._feeds import Feeds
-from rota.training._folder import DISK_FULL, check_same, describe, disk_full, make_folder, note_start, refuse_old
+from rota.training._folder import check_same, describe, make_folder, note_start, refuse_old
 from rota.training._model_files import files_in
 from rota.training._opening_notices import opening_notices
 from rota.training._own_model import try_first_rows
@@ -175,7 +175,7 @@ class TrainingLoop:
             self.checkpointer.finish(done)
         except OSError as error:
             self.checkpointer.rescue(done, error)
-        self._summarise(done)
+        write_summary(self, done)
         self.checkpointer.tidy()
 
     def _end_step(self, done: int, skipped: bool) -> None:
@@ -288,18 +288,3 @@ class TrainingLoop:
         mixture = self.stream.expected_shares(done)
         self.queue.note({"kind": "eval", "step": done, **result, "mixture": mixture})
         return self.callbacks.on_evaluate(done, result, mixture)
-
-    def _summarise(self, done: int) -> None:
-        """Score the best model on the test rows, and on all dev rows, and write how the run ended."""
-        assert self.best.best_step is not None
-        self.context.wait()
-        scores = scores_of_kept(self.best, self.evaluations, self.files.load_best, done)
-        if self.context.writes:
-            seconds = {"seconds": self.checkpointer.seconds, "listening": self.feeds.seconds}
-            exposure = self.exposure.described()
-            summary = summarise(done, self.best, scores, self.queue, self.engine, seconds, self.before, exposure)
-            try:
-                write_json(self.folder / SUMMARY, summary)
-            except OSError as error:
-                raise (disk_full(self.folder, done) if error.errno in DISK_FULL else error) from error
-        self.context.wait()

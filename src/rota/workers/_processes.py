@@ -68,19 +68,18 @@ class _Worker:
         self.process.start()
         theirs.close()
         self.items: list[Any] = []
-        self.kinds: list[Hashable] = []  # so far; what it does is of the last one
+        self.kind: Hashable = object()  # of what it does, or did last; until then like nothing else
         self.room = 1  # until it has looked at the first one of a kind
 
     def takes(self, kind: Hashable) -> bool:
         """Whether it has room for one more of a kind."""
-        return not self.items or (self.kinds[-1:] == [kind] and len(self.items) < self.room)
+        return not self.items or (kind == self.kind and len(self.items) < self.room)
 
     def give(self, item: Any, kind: Hashable, share: int) -> None:
         """One more thing to do; `share` is how many of its kind it may get in all."""
-        begins = self.kinds[-1:] != [kind]
+        begins = kind != self.kind
         if begins:
-            self.kinds.append(kind)
-            self.room = 1
+            self.kind, self.room = kind, 1
         self.items.append(item)
         self.pipe.send((item, share if begins else None))
 
